@@ -1,0 +1,1 @@
+"""The command line: it chooses a front end and wires it."""

@@ -1,0 +1,1 @@
+"""`workers-tui mcp`: what Claude Code starts. Standard library only."""

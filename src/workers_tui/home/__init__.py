@@ -1,0 +1,1 @@
+"""Where things lie on disk, and how they are written. Standard library only."""

@@ -1,0 +1,88 @@
+"""Private files, written whole or not at all.
+
+Everything of this program is the user's alone (0700 directories, 0600 files).
+A save goes to a new file beside the target, is flushed to disk and then takes
+the target's place, so a crash or a full disk leaves the old file as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from workers_tui.home.places import Home
+
+PRIVATE_FILE = 0o600
+PRIVATE_DIR = 0o700
+
+
+def make_private_dir(path: Path) -> None:
+    """Create a directory that only the user may enter, or mend its mode."""
+    path.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
+    if path.stat().st_mode & 0o077:
+        path.chmod(PRIVATE_DIR)
+
+
+def prepare(home: Home) -> None:
+    """Make the home's directories and mend the mode of everything in them.
+
+    Raises OSError when a directory cannot be made.
+    """
+    for directory in (home.config, home.state, home.results, home.engines):
+        make_private_dir(directory)
+    for directory in {home.config, home.state}:
+        for entry in directory.iterdir():
+            if entry.is_file() and not entry.is_symlink() and entry.stat().st_mode & 0o077:
+                entry.chmod(PRIVATE_FILE)
+
+
+def write_atomic(path: Path, data: bytes | str, *, mode: int | None = None) -> None:
+    """Replace a file's content in one step.
+
+    A symlink stays one (its target is replaced). The mode is `mode`, else the
+    old file's, else 0600. Raises OSError; the old file is then untouched.
+    """
+    target = Path(os.path.realpath(path))
+    raw = data.encode() if isinstance(data, str) else data
+    if mode is None:
+        try:
+            mode = stat.S_IMODE(target.stat().st_mode)
+        except FileNotFoundError:
+            mode = PRIVATE_FILE
+    fd, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(raw)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        Path(name).replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise
+    sync_dir(target.parent)
+
+
+def sync_dir(directory: Path) -> None:
+    """Make a rename in this directory durable, where the platform can."""
+    if os.name != "posix":
+        return
+    fd = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def read_json(path: Path) -> Any:
+    """Parse a JSON file (a BOM is allowed); None when it is missing or broken."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,1 @@
+"""What Claude Code's hooks run. Standard library only, fail open always."""

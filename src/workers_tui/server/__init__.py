@@ -1,0 +1,1 @@
+"""The HTTP side: host, token gate, MCP tools, metering gateway."""
