@@ -1,0 +1,96 @@
+"""What several commands share: options, running a coroutine, printing JSON, an engine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from workers_tui.engine.errors import StoreUnusable
+from workers_tui.home.files import prepare
+from workers_tui.home.places import Home, find_home
+
+if TYPE_CHECKING:
+    from workers_tui.engine.engine import Engine
+
+T = TypeVar("T")
+
+LOG_BYTES = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The group's options, as given before the command."""
+
+    config: Path | None = None
+    home: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 4747
+    project: Path | None = None
+    demo: bool = False
+
+    def place(self) -> Home:
+        """The home these options mean, made private and ready.
+
+        Raises StoreUnusable when its directories cannot be made.
+        """
+        home = find_home(flat=self.home)
+        try:
+            prepare(home)
+        except OSError as error:
+            raise StoreUnusable(
+                f"cannot use {home.state}: {error.strerror or error}; "
+                "free the disk or choose another place with WORKERS_HOME"
+            ) from error
+        return home
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Run a command's coroutine to its end."""
+    return asyncio.run(work)
+
+
+def print_json(value: object) -> None:
+    """Print one JSON document, readable and in UTF-8."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def log_to_file(home: Home) -> None:
+    """Send every log line and warning to the home's log; none reaches the terminal."""
+    handler = RotatingFileHandler(
+        home.log, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", delay=True
+    )
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.captureWarnings(True)
+    for noisy in ("httpx", "httpx2", "httpcore", "mcp", "uvicorn", "watchfiles", "asyncio"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+@asynccontextmanager
+async def open_engine(options: Options, **more: Any) -> AsyncIterator[Engine]:
+    """An engine with the group's options, closed at the end.
+
+    `more` goes to EngineOptions. Raises WorkersError when it cannot start.
+    """
+    # The engine pulls in httpx and pydantic: commands that need none stay quick.
+    from workers_tui.engine.engine import Engine, EngineOptions
+
+    home = options.place()
+    log_to_file(home)
+    engine = await Engine.start(
+        EngineOptions(home=home, config=options.config, environ=os.environ, **more)
+    )
+    try:
+        yield engine
+    finally:
+        await engine.close()

@@ -1,0 +1,47 @@
+"""The command group itself: unknown commands, help, encodings."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from workers_tui import __version__
+from workers_tui.cli.main import COMMANDS, ELSEWHERE, main
+
+
+def test_an_unknown_command_is_one_line_and_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["deleget"]) == 2
+    assert capsys.readouterr().err == (
+        "workers-tui: there is no command 'deleget'; see: workers-tui --help\n"
+    )
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, *ELSEWHERE])
+def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--help"]) == 0
+    assert "Usage: workers-tui" in capsys.readouterr().out
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert [name for name in (*COMMANDS, *ELSEWHERE) if f"\n  {name}" not in shown] == []
+
+
+def test_the_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert __version__ in capsys.readouterr().out
+
+
+def test_output_survives_a_cp1252_pipe() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "workers_tui", "--help"],
+        capture_output=True,
+        env={"PYTHONIOENCODING": "cp1252", "PATH": "/usr/bin", "HOME": "/nonexistent"},
+        check=False,
+        timeout=60,
+    )
+    assert run.returncode == 0
+    assert b"Traceback" not in run.stderr

@@ -1,0 +1,63 @@
+"""The board coalesces and never loses a last value."""
+
+from __future__ import annotations
+
+import asyncio
+
+from workers_tui.engine.board import Board, Key, Topic
+
+JOB = Key(Topic.JOB, "a")
+
+
+async def test_a_new_watcher_gets_everything_at_first() -> None:
+    board = Board()
+    board.put(JOB, 1)
+    assert await board.watch().changed() == {JOB}
+
+
+async def test_many_changes_are_one_key_and_the_last_value() -> None:
+    board = Board()
+    watcher = board.watch()
+    for value in range(1000):
+        board.put(JOB, value)
+    assert await watcher.changed() == {JOB}
+    assert board.get(JOB) == 999
+    assert watcher.take() == frozenset()
+
+
+async def test_a_change_wakes_who_waits() -> None:
+    board = Board()
+    watcher = board.watch()
+    waiting = asyncio.ensure_future(watcher.changed())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    board.put(JOB, 1)
+    assert await waiting == {JOB}
+
+
+async def test_an_equal_value_wakes_nobody() -> None:
+    board = Board()
+    board.put(JOB, (1, 2))
+    watcher = board.watch()
+    watcher.take()
+    board.put(JOB, (1, 2))
+    assert watcher.take() == frozenset()
+
+
+async def test_a_dropped_value_is_told_and_gone() -> None:
+    board = Board()
+    board.put(JOB, 1)
+    watcher = board.watch()
+    watcher.take()
+    board.drop(JOB)
+    assert watcher.take() == {JOB}
+    assert board.get(JOB) is None
+    assert board.names(Topic.JOB) == []
+
+
+async def test_a_closed_watcher_hears_nothing_more() -> None:
+    board = Board()
+    watcher = board.watch()
+    watcher.close()
+    board.put(JOB, 1)
+    assert watcher.take() == frozenset()

@@ -1,0 +1,80 @@
+"""Files are private, and a save is whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from workers_tui.home.files import make_private_dir, prepare, read_json, write_atomic
+from workers_tui.home.places import Home
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_new_file_is_the_users_alone(tmp_path: Path) -> None:
+    write_atomic(tmp_path / "a", "x")
+    assert mode(tmp_path / "a") == 0o600
+
+
+def test_a_save_keeps_the_old_mode(tmp_path: Path) -> None:
+    target = tmp_path / "a"
+    target.write_text("old")
+    target.chmod(0o640)
+    write_atomic(target, "new")
+    assert (target.read_text(), mode(target)) == ("new", 0o640)
+
+
+def test_a_symlink_stays_a_symlink(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.write_text("old")
+    link.symlink_to(real)
+    write_atomic(link, "new")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+
+
+def test_a_full_disk_leaves_the_old_file_and_no_litter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "a"
+    target.write_text("old")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("workers_tui.home.files.os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_atomic(target, "new")
+    assert target.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name != "user"] == ["a"]
+
+
+def test_preparing_a_home_mends_open_modes(tmp_path: Path) -> None:
+    home = Home(config=tmp_path / "c", state=tmp_path / "s")
+    home.state.mkdir(mode=0o755)
+    home.store_db.touch(mode=0o644)
+    prepare(home)
+    assert [mode(home.state), mode(home.config), mode(home.store_db)] == [0o700, 0o700, 0o600]
+
+
+def test_making_a_private_directory_twice_is_harmless(tmp_path: Path) -> None:
+    make_private_dir(tmp_path / "d")
+    make_private_dir(tmp_path / "d")
+    assert mode(tmp_path / "d") == 0o700
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"\x00" * 10])
+def test_broken_json_reads_as_nothing(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.json").write_bytes(content)
+    assert read_json(tmp_path / "x.json") is None
+
+
+def test_json_with_a_bom_is_read(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes(b'\xef\xbb\xbf{"a": 1}')
+    assert read_json(tmp_path / "x.json") == {"a": 1}
