@@ -1,0 +1,174 @@
+"""Which files a directory or a glob stands for: .gitignore honoured, links not followed.
+
+It lists names only; opening is the sandbox's. Version-control directories are
+never entered and files whose name says they are no text are passed over.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+NEVER_ENTERED = frozenset({".git", ".hg", ".svn", ".jj", "__pycache__"})
+NO_TEXT = frozenset(
+    ".png .jpg .jpeg .gif .webp .bmp .ico .icns .tif .tiff "  # noqa: SIM905 - so long: as words
+    ".psd .pdf .zip .gz .bz2 .xz .zst .7z .tar .tgz .rar "
+    ".jar .war .class .pyc .pyo .so .dylib .dll .exe .o .a .obj .lib .wasm "
+    ".db .sqlite .sqlite3 .woff .woff2 .ttf .otf .eot .mp3 .mp4 .m4a .mov .avi .mkv .webm "
+    ".wav .flac .ogg .parquet .arrow .npy .npz .pt .onnx .gguf .safetensors .docx .xlsx .pptx "
+    ".node .dmg .iso".split()
+)
+SEEN_LIMIT = 200_000
+"""Directory entries looked at before a listing gives up."""
+
+
+class TooMuchToList(Exception):
+    """The directory holds more entries than a listing may look at."""
+
+
+def files_below(top: Path, root: Path) -> Iterator[tuple[str, ...]]:
+    """Parts, relative to `root`, of the text files below `top`, sorted within a directory.
+
+    A .gitignore above `top` counts too, up to the repository's own top.
+    """
+    ignores = _ignores_above(top)
+    seen = [0]
+    yield from _walk(top, top.relative_to(root).parts, ignores, seen)
+
+
+def _walk(
+    directory: Path, parts: tuple[str, ...], ignores: list[Ignore], seen: list[int]
+) -> Iterator[tuple[str, ...]]:
+    ignores = [*ignores, *_ignores_in(directory)]
+    try:
+        with os.scandir(directory) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError:
+        return  # not ours to read: as if it were empty
+    seen[0] += len(entries)
+    if seen[0] > SEEN_LIMIT:
+        raise TooMuchToList
+    for entry in entries:
+        is_dir = entry.is_dir(follow_symlinks=False)
+        if _ignored(ignores, Path(entry.path), is_dir=is_dir):
+            continue
+        if is_dir:
+            if entry.name not in NEVER_ENTERED:
+                yield from _walk(Path(entry.path), (*parts, entry.name), ignores, seen)
+        elif entry.is_file(follow_symlinks=False) and not _no_text(entry.name):
+            yield (*parts, entry.name)
+
+
+def _no_text(name: str) -> bool:
+    return os.path.splitext(name)[1].lower() in NO_TEXT  # noqa: PTH122 - a name, not a path
+
+
+class Ignore:
+    """One .gitignore: its directory and its rules."""
+
+    __slots__ = ("_base", "_spec")
+
+    def __init__(self, base: Path, spec: GitIgnoreSpec) -> None:
+        self._base = str(base)
+        self._spec = spec
+
+    def says(self, path: Path, *, is_dir: bool) -> bool | None:
+        """True: ignored; False: taken back by a `!` rule; None: not mentioned."""
+        relative = os.path.relpath(path, self._base) + ("/" if is_dir else "")
+        return self._spec.check_file(relative).include
+
+
+def _ignored(ignores: list[Ignore], path: Path, *, is_dir: bool) -> bool:
+    for ignore in reversed(ignores):  # the nearest file decides
+        said = ignore.says(path, is_dir=is_dir)
+        if said is not None:
+            return said
+    return False
+
+
+def _ignores_in(directory: Path) -> list[Ignore]:
+    names = (".git/info/exclude", ".gitignore")
+    return [Ignore(directory, spec) for name in names if (spec := _spec(directory / name))]
+
+
+def _ignores_above(top: Path) -> list[Ignore]:
+    """Rules between the repository's top and `top`, outermost first; none outside a repository."""
+    above: list[Path] = []
+    for directory in (top, *top.parents):
+        above.append(directory)
+        if (directory / ".git").exists():
+            return [ignore for d in reversed(above[1:]) for ignore in _ignores_in(d)]
+    return []
+
+
+def _spec(path: Path) -> GitIgnoreSpec | None:
+    try:
+        lines = path.read_text(encoding="utf-8-sig", errors="surrogateescape").splitlines()
+    except OSError:
+        return None
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except ValueError:
+        return GitIgnoreSpec.from_lines(line for line in lines if _parses(line))
+
+
+def _parses(line: str) -> bool:
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True
+
+
+GLOB_SIGNS = re.compile(r"[*?\[{]")
+
+
+def glob_base(pattern: str, is_dir: Callable[[str], bool]) -> str:
+    """The leading part of a glob that names a directory plainly.
+
+    Directories such as `[id]` exist: a part with glob signs is plain where it does.
+    """
+    parts = pattern.split("/")
+    plain = next(i for i, part in enumerate(parts) if GLOB_SIGNS.search(part))
+    while plain < len(parts) - 1 and is_dir("/".join(parts[: plain + 1])):
+        plain += 1
+    return "/".join(parts[:plain])
+
+
+def glob_regex(pattern: str) -> re.Pattern[str]:
+    """A glob over `/`-separated paths: `**` crosses directories, `{a,b}` are alternatives."""
+    return re.compile("|".join(_one_glob(one) for one in _braces(pattern)), re.DOTALL)
+
+
+def _braces(pattern: str) -> list[str]:
+    match = re.search(r"\{([^{}]*,[^{}]*)\}", pattern)
+    if match is None:
+        return [pattern]
+    head, tail = pattern[: match.start()], pattern[match.end() :]
+    return [out for word in match[1].split(",") for out in _braces(head + word + tail)][:256]
+
+
+GLOB_TOKENS = re.compile(r"(?:^|(?<=/))\*\*/|\*\*|\*|\?|\[[!^]?\]?[^\]]*\]|.", re.DOTALL)
+
+
+def _one_glob(pattern: str) -> str:
+    return "(?:" + "".join(map(_glob_token, GLOB_TOKENS.findall(pattern))) + r")\Z"
+
+
+def _glob_token(sign: str) -> str:
+    if sign == "**/":
+        return "(?:[^/]+/)*"
+    if sign == "**":
+        return ".*"
+    if sign == "*":
+        return "[^/]*"
+    if sign == "?":
+        return "[^/]"
+    if len(sign) > 2:
+        inside = sign[1:-1].replace("\\", r"\\").replace("[", r"\[")
+        return "[^/" + inside[1:] + "]" if inside[0] in "!^" else f"[{inside}]"
+    return re.escape(sign)
