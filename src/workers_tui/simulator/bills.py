@@ -6,6 +6,7 @@ few times first, as the original does.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import secrets
 import time
@@ -56,6 +57,7 @@ class BillBook:
         self._bills: dict[str, Bill] = {}
         self._misses: dict[str, int] = {}
         self._numbers = itertools.count(1)
+        self._bell = asyncio.Event()
 
     def new_id(self, prefix: str = "gen") -> str:
         """A fresh id in the style of the original."""
@@ -65,6 +67,14 @@ class BillBook:
         """Book it; /generation will say 404 `misses` times first."""
         self._bills[bill.id] = replace(bill, cost=bill.cost.normalize())
         self._misses[bill.id] = misses
+        self._bell.set()
+
+    async def wait_for(self, count: int) -> list[Bill]:
+        """Wait until the book holds so many bills; returns all of them."""
+        while len(self._bills) < count:
+            self._bell.clear()
+            await self._bell.wait()
+        return self.all()
 
     def all(self) -> list[Bill]:
         """Every bill, oldest first."""

@@ -30,6 +30,8 @@ class Ask:
     """What matters of one chat request."""
 
     model: str
+    fallbacks: tuple[str, ...]
+    """Models to try when the first one fails before its first token."""
     prompt: str
     """All messages, joined."""
     task: str
@@ -67,6 +69,7 @@ def read_ask(raw: dict[str, Any], request: Request) -> Ask:
     )
     return Ask(
         model=model,
+        fallbacks=tuple(one for one in raw.get("models") or [] if one != model),
         prompt="\n".join(texts),
         task=last,
         messages=len(messages),

@@ -30,9 +30,9 @@ BEFORE_STREAM = frozenset(
 IN_STREAM = frozenset(
     {
         "cut", "cut-quiet", "error-midstream", "error-string-code", "error-no-choices",
-        "error-first", "empty", "network-error", "length", "content-filter", "reasoning-only", "usage-twice",
-        "usage-empty-delta", "no-usage", "no-done", "no-finish", "finish-blank", "cache-hit",
-        "stall", "stall-comments",
+        "error-first", "empty", "network-error", "length", "content-filter", "reasoning-only",
+        "usage-twice", "usage-empty-delta", "no-usage", "no-done", "no-finish", "finish-blank",
+        "cache-hit", "stall", "stall-comments",
     }
 )  # fmt: skip
 """Faults that show while the answer streams."""
@@ -220,7 +220,7 @@ def directive(prompt: str, model: str, base: Behaviour) -> Behaviour | None:
         raw["fault"] = name[4:]
     found = DIRECTIVE.findall(prompt)
     for part in found[-1].split(",") if found else ():
-        key, equals, value = part.strip().partition("=")
+        key, equals, value = part.strip(" ").partition("=")
         raw[key if equals else "fault"] = value if equals else key
     return behaviour_of(raw, base) if raw else None
 

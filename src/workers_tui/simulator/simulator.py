@@ -21,7 +21,7 @@ from workers_tui.simulator.bills import BillBook
 from workers_tui.simulator.catalogue import count_tokens
 from workers_tui.simulator.faults import chat_trouble, messages_trouble
 from workers_tui.simulator.http import HttpServer, Reply, Request, asgi, json_reply
-from workers_tui.simulator.scenario import Behaviour, Picker, Scenario, directive
+from workers_tui.simulator.scenario import BEFORE_STREAM, Behaviour, Picker, Scenario, directive
 
 PREFIXES = ("/api/v1", "/api/anthropic/v1", "/anthropic/v1", "/v1")
 """Where the same API is found: OpenRouter's path, other providers', the plain one."""
@@ -171,6 +171,11 @@ class Simulator:
             how = self._choose(ask.task, ask.model, seen)
         except ValueError as wrong:
             return chat_trouble(Behaviour(fault="400", message=str(wrong)), "")
+        for other in ask.fallbacks if how.fault in BEFORE_STREAM else ():
+            how = directive("", other, self.scenario.default) or self.scenario.default
+            ask = replace(ask, model=other)
+            if how.fault not in BEFORE_STREAM:
+                break
         return await chat.answer(ask, how, self.book)
 
     async def _messages(self, request: Request) -> Reply:
