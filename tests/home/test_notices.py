@@ -14,7 +14,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def test_what_was_written_is_read(home: Home) -> None:
-    notices = Notices("all time: 12 % – good", {"s1": "this session: 22 %"})
+    notices = Notices("all time: 12 % é", {"s1": "this session: 22 %"})
     write_notices(home, notices)
     assert read_notices(home) == notices
     assert read_notices(home).line("s1") == "this session: 22 %"
