@@ -1,0 +1,183 @@
+"""Finds keys and passwords in text before it leaves the machine.
+
+One pass splits the text into words and looks the long ones up by how they
+begin; the rest are looked for beside the words that give them away. What it
+reports is masked: a finding never holds the secret.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from workers_tui.engine.denied import key_file
+from workers_tui.engine.secret_kinds import KEYS, MARKED, KeyKind, MarkedKind
+
+FINDINGS_LIMIT = 100
+SHORTEST_KEY = 20
+WORD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.~"
+TO_WORDS = bytes(byte if byte in WORD else 0x20 for byte in range(256))
+"""Everything that no key is made of becomes a space."""
+PLACEHOLDER = re.compile(
+    rb"example|sample|your|change.?me|placeholder|redacted|dummy|fake|foo.?bar|lorem|insert|"
+    rb"replace|here|undefined|xxxx|\*\*\*|\.\.\.|1234567890|abcdefgh|<|>|\$\{|\{\{|%\(|"
+    rb"process\.env|environ|getenv|secrets\.|vault:|\$[A-Z_(]",
+    re.IGNORECASE,
+)
+CODE = re.compile(rb"[a-z_][a-z_]+(?:[.][a-z_]+)+|[A-Za-z_-]+|[^A-Za-z]+", re.IGNORECASE)
+"""Names, dotted names and plain numbers: not random enough to be a secret."""
+UUID = re.compile(rb"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+HEX = re.compile(rb"(?:0x)?[0-9a-f]+", re.IGNORECASE)
+PATH_OR_URL = re.compile(rb"(?:\w+:/|[.~]{0,2}/[\w.-]+/|[\w-]+/[\w-]+/)")
+
+denied_file = key_file
+"""What kind of key file a path names, or None; such files are never sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One secret in a text, told without telling it."""
+
+    kind: str
+    line: int
+    excerpt_masked: str
+    """Its fixed beginning and its length."""
+    fingerprint: str
+    """First 12 hex digits of its SHA-256: goes into `allow_secrets`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Where a secret stands, in bytes."""
+
+    kind: str
+    start: int
+    end: int
+    shown: str
+
+
+def scan(text: str, *, allow: Sequence[str] = ()) -> list[Finding]:
+    """Every secret found, in order, at most a hundred. Blocking: call it in a thread.
+
+    `allow` holds kinds, fingerprints or the harmless texts themselves.
+    """
+    raw = text.encode("utf-8", "replace")
+    allowed = {entry.strip().lower() for entry in allow}
+    found: list[Finding] = []
+    last_end = line = counted = 0
+    for hit in sorted([*_keys(raw), *_marked(raw)], key=lambda hit: (hit.start, -hit.end)):
+        if hit.start < last_end:
+            continue
+        last_end = hit.end
+        secret = raw[hit.start : hit.end]
+        print_ = hashlib.sha256(secret).hexdigest()[:12]
+        if allowed & {hit.kind, print_, secret.decode("utf-8", "replace").lower()}:
+            continue
+        line += raw.count(b"\n", counted, hit.start)
+        counted = hit.start
+        found.append(Finding(hit.kind, line + 1, hit.shown, print_))
+        if len(found) == FINDINGS_LIMIT:
+            break
+    return found
+
+
+def _keys(raw: bytes) -> Iterator[Hit]:
+    """Keys told by how they begin: words of key characters, looked up by two bytes."""
+    seen: set[bytes] = set()
+    for word in raw.translate(TO_WORDS).split():
+        if len(word) < SHORTEST_KEY or word in seen:
+            continue
+        seen.add(word)
+        for offset in _beginnings(word):
+            pattern = BY_BEGINNING.get(word[offset : offset + 2])
+            match = pattern.match(word, offset) if pattern else None
+            if match and _random(match[0]):
+                yield from _places(raw, match[0])
+                break
+
+
+def _beginnings(word: bytes) -> Iterator[int]:
+    """Where a key may begin in a word: at its start, or after an escape such as `\\n`."""
+    yield len(word) - len(word.lstrip(b"-._~"))
+    if word[:1] in b"nrt":
+        yield 1
+
+
+def _places(raw: bytes, key: bytes) -> Iterator[Hit]:
+    kind, begins = next((kind, begins) for kind, begins, one in ONE_BY_ONE if one.fullmatch(key))
+    start = raw.find(key)
+    while start >= 0:
+        yield Hit(kind, start, start + len(key), _mask(begins, len(key)))
+        start = raw.find(key, start + len(key))
+
+
+def _marked(raw: bytes) -> Iterator[Hit]:
+    """Secrets told by a word beside them."""
+    low = raw.lower()
+    for kind, marks, pattern in MARKED_PATTERNS:
+        for mark in marks:
+            at = low.find(mark)
+            while at >= 0:
+                match = pattern.match(raw, at)
+                if match and _is_secret(match["secret"], loose=kind.loose):
+                    shown = _mask(f"{mark.decode()} ", len(match["secret"]))
+                    yield Hit(kind.kind, *match.span("secret"), shown)
+                at = low.find(mark, at + len(mark))
+
+
+def _is_secret(secret: bytes, *, loose: bool) -> bool:
+    if PLACEHOLDER.search(secret):
+        return False
+    if not loose:
+        return len(set(secret)) > 2
+    if CODE.fullmatch(secret) or UUID.fullmatch(secret) or PATH_OR_URL.match(secret):
+        return False
+    if HEX.fullmatch(secret):
+        return len(secret) == 32 and _entropy(secret) > 3  # longer ones are hashes as a rule
+    return _entropy(secret) > (2.8 if len(secret) < 16 else 3.3)
+
+
+def _random(key: bytes) -> bool:
+    return not PLACEHOLDER.search(key) and _entropy(key) > 3
+
+
+def _entropy(data: bytes) -> float:
+    """Bits per character, as far as the characters' frequencies tell."""
+    size = len(data)
+    return -sum(n / size * math.log2(n / size) for n in Counter(data).values())
+
+
+def _mask(begins: str, length: int) -> str:
+    return f"{begins}… ({length} characters)"
+
+
+def _key_pattern(begins: str, rest: str) -> str:
+    return f"{re.escape(begins)}(?:{rest})(?![A-Za-z0-9_])"
+
+
+def _by_beginning(kinds: Sequence[KeyKind]) -> dict[bytes, re.Pattern[bytes]]:
+    patterns: dict[bytes, list[str]] = {}
+    for kind in kinds:
+        for begins in kind.begins:
+            patterns.setdefault(begins[:2].encode(), []).append(_key_pattern(begins, kind.rest))
+    return {two: re.compile("|".join(some).encode()) for two, some in patterns.items()}
+
+
+BY_BEGINNING = _by_beginning(KEYS)
+ONE_BY_ONE = tuple(
+    (kind.kind, begins, re.compile(_key_pattern(begins, kind.rest).encode()))
+    for kind in KEYS
+    for begins in kind.begins
+)
+MARKED_PATTERNS: tuple[tuple[MarkedKind, tuple[bytes, ...], re.Pattern[bytes]], ...] = tuple(
+    (
+        kind,
+        tuple(mark.encode() for mark in kind.marks),
+        re.compile(kind.pattern.encode(), re.IGNORECASE | re.MULTILINE),
+    )
+    for kind in MARKED
+)
