@@ -1,0 +1,69 @@
+"""The front door: sends small commands to small programs before anything heavy is imported.
+
+`hook` and `mcp` are started by Claude Code, often and in a hurry, and `--version`
+is asked by scripts. Everything else goes to the command line proper.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+VALUE_OPTIONS = ("--config", "--home", "--host", "--port", "--project")
+
+
+def main() -> None:
+    """Run the command that `sys.argv` names."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code.
+
+    Each import below is late on purpose: it is the whole start-up time of what
+    it starts, and the others must not pay for it.
+    """
+    options, rest = leading_options(arguments)
+    command = rest[0] if rest else ""
+    if command == "--version":
+        from workers_tui import __version__
+
+        sys.stdout.write(f"workers-tui {__version__}\n")
+        return 0
+    if command in {"mcp", "hook"} and not {"--help", "-h"} & set(rest):
+        if "--home" in options:
+            os.environ["WORKERS_HOME"] = options["--home"]
+        if command == "hook":
+            from workers_tui.hooks import main as hook
+
+            return hook(rest[1:])
+        from workers_tui.forwarder import main as mcp
+
+        return mcp(options)
+    from workers_tui.cli.main import main as cli
+
+    return cli(list(arguments)) or 0
+
+
+def leading_options(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """The global options that stand before the command, and everything after them."""
+    options: dict[str, str] = {}
+    rest = list(arguments)
+    while rest:
+        name, equals, value = rest[0].partition("=")
+        if name not in VALUE_OPTIONS:
+            break
+        if equals:
+            options[name] = value
+            del rest[0]
+        elif len(rest) > 1:
+            options[name] = rest[1]
+            del rest[:2]
+        else:
+            break
+    return options, rest
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""`workers-tui serve`: the server without a screen."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+
+import click
+
+from workers_tui.cli.common import Options, open_engine, run_async
+from workers_tui.engine.errors import WrongUse
+from workers_tui.server.claim import Claim, find_other
+from workers_tui.server.host import Host, Kind
+
+INTERRUPTED = 130
+
+
+@click.command()
+@click.option("--host", help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port; the next free one if taken.")
+@click.option(
+    "--project",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Directory to read for clients that name none.",
+)
+@click.option("--background", is_flag=True, hidden=True, help="Started by a forwarder.")
+@click.pass_obj
+def serve(
+    options: Options, host: str | None, port: int | None, project: Path | None, background: bool
+) -> int:
+    """Serve without a screen; prints where it listens."""
+    kind: Kind = "background" if background else "serve"
+    project = project or options.project
+    if background and not _free(options):
+        return 0
+    return run_async(
+        _serve(
+            options,
+            kind,
+            host or options.host,
+            options.port if port is None else port,
+            project.absolute() if project else None,
+        )
+    )
+
+
+def _free(options: Options) -> bool:
+    """Whether nobody serves; asked before the engine is loaded, as many may be started at once."""
+    claim = Claim(options.place())
+    taken = claim.take()
+    claim.release()
+    return taken
+
+
+async def _serve(options: Options, kind: Kind, host: str, port: int, project: Path | None) -> int:
+    async with open_engine(options) as engine:
+        server = Host(engine, host=host, port=port, project=project, kind=kind)
+        asked = _on_signals(server.gone)
+        url = await server.start()
+        if url is None:
+            await server.stop()
+            other = await asyncio.to_thread(find_other, engine.home)
+            if kind == "background":
+                return 0
+            who = f"pid {other.record.pid} serves {other.record.url}" if other else "another serves"
+            raise WrongUse(f"{who} already: use that one, or end it first")
+        click.echo(f"listening on {url}")
+        await server.gone.wait()
+        await server.stop()
+        return INTERRUPTED if signal.SIGINT in asked else 0
+
+
+def _on_signals(gone: asyncio.Event) -> list[signal.Signals]:
+    """Leave in good order on the usual signals; the list tells which came."""
+    asked: list[signal.Signals] = []
+    loop = asyncio.get_running_loop()
+
+    def leave(number: signal.Signals) -> None:
+        asked.append(number)
+        gone.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, leave, number)
+    return asked

@@ -1,0 +1,76 @@
+"""The tools for agent workers: start one, go on with one, see which there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workers_tui.engine.board import Key, Topic
+from workers_tui.engine.errors import WrongUse
+from workers_tui.engine.jobs import Job
+from workers_tui.server import replies
+from workers_tui.server.call import Arguments, Call
+from workers_tui.server.following import follow_for
+from workers_tui.server.replies import Reply
+from workers_tui.server.roots import required
+
+if TYPE_CHECKING:
+    from workers_tui.engine.engine import Engine
+
+LISTS = ("add_dirs", "allowed_tools", "disallowed_tools")
+
+
+class AgentTools:
+    """`delegate_start`, `delegate_followup`, `worker_models`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def start(self, arguments: Arguments, call: Call) -> Reply:
+        roots = required(await call.roots())
+        request = self._request(arguments)
+        job = await self._engine.agents.start(request, call.origin(roots))
+        return await self._answer(job, arguments, call)
+
+    async def followup(self, arguments: Arguments, call: Call) -> Reply:
+        named = [arguments[key] for key in ("job_id", "session_id") if key in arguments]
+        if len(named) != 1:
+            raise WrongUse("name the agent by job_id or by session_id")
+        request = self._request(arguments)
+        roots = required(await call.roots())
+        job = await self._engine.agents.followup(named[0], request, call.origin(roots))
+        return await self._answer(job, arguments, call)
+
+    async def models(self, arguments: Arguments, call: Call) -> Reply:
+        board = self._engine.board
+        workers = [board.get(Key(Topic.WORKER, name)) for name in board.names(Topic.WORKER)]
+        lines = [worker.line() for worker in workers if worker is not None]
+        return Reply("\n".join(lines) or "no agent worker yet; make one: workers-tui worker presets")
+
+    async def _answer(self, job: Job, arguments: Arguments, call: Call) -> Reply:
+        await call.started([job])
+        now = await follow_for(
+            self._engine, job.id, arguments.get("wait_seconds", 0), call.report
+        )
+        if now.state.ended:
+            limit = self._engine.config.settings.max_return_chars
+            return replies.call_reply(now, await self._engine.text(now.id), limit)
+        line = replies.status_line(now)
+        return Reply(
+            f'{line}\nfollow it with delegate_status(job_id="{now.id}", wait_seconds=60)',
+            meta=replies.meta(now),
+        )
+
+    def _request(self, arguments: Arguments) -> Any:
+        # The agent flow is loaded when the first agent is asked for.
+        from workers_tui.engine.agent_runs import AgentRequest
+
+        if ("prompt" in arguments) == ("prompt_file" in arguments):
+            raise WrongUse("give the work as prompt or as prompt_file")
+        skipped = {"job_id", "session_id", "wait_seconds"}
+        fields: dict[str, Any] = {
+            key: tuple(value) if key in LISTS else value
+            for key, value in arguments.items()
+            if key not in skipped
+        }
+        return AgentRequest(**fields)

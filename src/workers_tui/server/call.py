@@ -1,0 +1,43 @@
+"""One tools/call as the tools see it: who asks, what may be read, how to say how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workers_tui.engine.jobs import Job, Origin
+from workers_tui.server.following import Report
+from workers_tui.server.sessions import Client
+
+Arguments = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What surrounds the arguments."""
+
+    client: Client
+    mode: str
+    """The delegation mode that holds for this client."""
+    roots: Callable[[], Awaitable[tuple[Path, ...]]]
+    """Finds the client's directories; asks the client only when a file is wanted."""
+    report: Report
+    """Sends progress."""
+    started: Callable[[Iterable[Job]], Awaitable[None]]
+    """Told which jobs the call became, as soon as they exist."""
+    tool_use_id: str | None = None
+    """Claude Code's id of this call."""
+
+    def origin(self, roots: tuple[Path, ...]) -> Origin:
+        """Who asks, as the job keeps it."""
+        told = self.client.told
+        project = told.project or (roots[0] if roots else None)
+        return Origin(
+            roots=roots,
+            project=str(project) if project else None,
+            session=told.session,
+            tool_use_id=self.tool_use_id,
+            client=self.client.name or None,
+        )

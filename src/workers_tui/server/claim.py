@@ -1,0 +1,110 @@
+"""Who serves this user: one process holds a lock, and says where in server.json.
+
+The lock, not the file or a pid, decides: it is free the moment its holder is
+dead, also after kill -9, so a stale server.json misleads nobody.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import http.client
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from workers_tui.home.places import Home
+from workers_tui.home.proof import proves
+from workers_tui.home.server_record import ServerRecord, read_record, read_token
+
+LOCK = "server.lock"
+PATIENCE = 2.0
+
+
+class Claim:
+    """The lock that the serving process holds."""
+
+    def __init__(self, home: Home) -> None:
+        self._path = home.state / LOCK
+        self._fd: int | None = None
+
+    @property
+    def held(self) -> bool:
+        return self._fd is not None
+
+    def take(self) -> bool:
+        """Take the lock if it is free; True when it is ours."""
+        if self._fd is not None:
+            return True
+        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(fd)
+            return False
+        self._fd = fd
+        return True
+
+    def release(self) -> None:
+        """Let another process serve."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Another server of this user that answers now."""
+
+    record: ServerRecord
+    kind: str
+    """`dashboard`, `serve` or `background`; only the last one gives way."""
+
+
+def find_other(home: Home) -> Other | None:
+    """The server that server.json names, if it answers and proves to be this user's."""
+    record, token = read_record(home), read_token(home)
+    if record is None or token is None:
+        return None
+    said = ask_health(record.url, token)
+    return None if said is None else Other(record, str(said.get("kind", "")))
+
+
+def ask_health(url: str, token: str) -> dict[str, Any] | None:
+    """What /healthz beside this URL says, when it proves to know the token."""
+    nonce = secrets.token_hex(16)
+    said = _ask(url, "GET", f"/healthz?nonce={nonce}", {})
+    if said is None or not proves(token, nonce, str(said.get("proof", ""))):
+        return None
+    return said
+
+
+def ask_hand_over(home: Home, other: Other) -> bool:
+    """Ask a background server to give way; True when it agreed."""
+    head = {"Authorization": f"Bearer {read_token(home)}"}
+    return _ask(other.record.url, "POST", "/control/hand-over", head) is not None
+
+
+def name_stranger(host: str, port: int) -> str:
+    """Who holds a port, as well as it can be told."""
+    said = _ask(f"http://{host}:{port}/", "GET", "/healthz", {})
+    ours = said is not None and said.get("name") == "workers-tui"
+    return "another user's workers-tui" if ours else "another program"
+
+
+def _ask(url: str, method: str, path: str, headers: dict[str, str]) -> dict[str, Any] | None:
+    place = urlsplit(url)
+    connection = http.client.HTTPConnection(
+        place.hostname or "127.0.0.1", place.port, timeout=PATIENCE
+    )
+    try:
+        connection.request(method, path, headers=headers)
+        response = connection.getresponse()
+        value = json.loads(response.read(65536))
+    except (OSError, ValueError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+    return value if response.status == 200 and isinstance(value, dict) else None

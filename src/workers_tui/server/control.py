@@ -1,0 +1,67 @@
+"""Small routes beside /mcp: who are you, give way, which job was that.
+
+/healthz is open: it proves to know the token without showing it and says no
+secret. /control stands behind the gate.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
+
+from workers_tui import __version__
+from workers_tui.home.proof import prove
+from workers_tui.server.gate import Receive, Scope, Send, Token, answer
+
+if TYPE_CHECKING:
+    from workers_tui.server.host import Host
+
+LATELY = 200
+
+
+class Control:
+    """Serves /healthz and /control."""
+
+    def __init__(self, host: Host, token: Token) -> None:
+        self._host = host
+        self._token = token
+
+    async def health(self, scope: Scope, receive: Receive, send: Send) -> None:
+        nonce = _query(scope, "nonce")
+        said = {
+            "name": "workers-tui",
+            "version": __version__,
+            "pid": os.getpid(),
+            "kind": self._host.kind,
+            "taking": self._host.taking,
+        }
+        if nonce:
+            said["proof"] = prove(self._token.value, nonce[:200])
+        await answer(send, 200, said)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        match scope["method"], scope["path"]:
+            case "POST", "/control/hand-over":
+                await self._hand_over(send)
+            case "GET", "/control/jobs":
+                await self._jobs_of(_query(scope, "call"), send)
+            case _:
+                await answer(send, 404, "no such control")
+
+    async def _hand_over(self, send: Send) -> None:
+        if self._host.kind != "background":
+            await answer(send, 409, f"this {self._host.kind} stays")
+            return
+        await answer(send, 200, {"jobs": self._host.hand_over()})
+
+    async def _jobs_of(self, call: str, send: Send) -> None:
+        """Jobs that came from one tools/call: for a forwarder whose server died."""
+        jobs = await self._host.engine.list_jobs(limit=LATELY)
+        found = [job.id for job in reversed(jobs) if call and job.tool_use_id == call]
+        await answer(send, 200, {"jobs": found})
+
+
+def _query(scope: Scope, name: str) -> str:
+    values = parse_qs(scope["query_string"].decode("latin-1")).get(name)
+    return values[0] if values else ""

@@ -1,0 +1,280 @@
+"""The tools on the MCP SDK's low-level server, for both of its protocol eras.
+
+Handshake era: a client cancels with a notification and its job ends; a dropped
+connection, or a session that closes, leaves the job running. Newer era: the
+protocol makes a closed response stream the cancel, so there it ends the job.
+This module pulls in the whole SDK (a second): it is imported in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import mcp_types as types
+from mcp import MCPError
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from workers_tui import __version__
+from workers_tui.engine.jobs import Job
+from workers_tui.forwarder import tool_list
+from workers_tui.forwarder.told import unpack
+from workers_tui.home.switches import delegation_mode
+from workers_tui.server import schemas
+from workers_tui.server.call import Call
+from workers_tui.server.following import Report
+from workers_tui.server.replies import Reply
+from workers_tui.server.roots import choose, from_uris
+from workers_tui.server.sessions import Client, Clients
+from workers_tui.server.tools import Tools
+
+if TYPE_CHECKING:
+    from workers_tui.engine.engine import Engine
+
+Context = ServerRequestContext[Any, Any]
+
+TOOL_USE_ID = "claudecode/toolUseId"
+CALL_ID = "workers-tui/call"
+MOVED = -32050
+"""JSON-RPC error: another server has taken over, nothing was done; call there."""
+
+ROOTS_WAIT = 2.0
+ROOTS = "roots"
+
+
+class RootsNeeded(Exception):  # noqa: N818 - not an error: the call goes on after the answer
+    """A sessionless client must say its roots and call again."""
+
+
+@dataclass(slots=True)
+class Doors:
+    """What the MCP side needs from its host."""
+
+    engine: Engine
+    clients: Clients
+    project: Path | None = None
+    taking: bool = True
+    """False once another server has taken over: new calls are sent there."""
+    seen: Callable[[], None] = lambda: None
+    """Called when a client shows up or leaves."""
+    jobs_of: dict[tuple[str, Any], list[str]] = field(default_factory=dict)
+    """Jobs of running calls, by client and request."""
+
+
+class WorkersServer(Server[Any]):
+    """The low-level server, saying that its tool list may change."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        options = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(options, experimental_capabilities, extensions)
+
+
+class McpSide:
+    """Handlers between the SDK and the tools."""
+
+    def __init__(self, doors: Doors) -> None:
+        self.doors = doors
+        self.tools = Tools(doors.engine)
+        self.bus = InMemorySubscriptionBus()
+        self.listeners = ListenHandler(self.bus)
+        self.server = WorkersServer(
+            "workers",
+            version=__version__,
+            title="workers-tui",
+            instructions=schemas.INSTRUCTIONS["auto"],
+            on_list_tools=self.list_tools,
+            on_call_tool=self.call_tool,
+            on_subscriptions_listen=self.listeners,
+        )
+        self.server.add_notification_handler(
+            "notifications/roots/list_changed", types.NotificationParams, self.roots_changed
+        )
+        # In place of the SDK's tracing middleware, which nobody here listens to.
+        self.server.middleware[:] = [self.watch]
+
+    async def watch(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """See every message: cancellations end jobs, introductions are remembered."""
+        if ctx.method == "notifications/cancelled":
+            await self._cancelled(ctx)
+        result = await call_next(ctx)
+        if ctx.method == "initialize" and isinstance(result, dict):
+            mode = self._mode(unpack(_headers(ctx)).delegation)
+            return {**result, "instructions": schemas.INSTRUCTIONS[mode]}
+        if ctx.method == "notifications/initialized":
+            self._meet(ctx)
+        return result
+
+    async def list_tools(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        client = self._meet(ctx)
+        made = tool_list.fill(schemas.tool_list(self._mode(client.told.delegation)), self.tiers())
+        return types.ListToolsResult(tools=[types.Tool.model_validate(one) for one in made])
+
+    async def call_tool(
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        if not self.doors.taking:
+            raise MCPError(MOVED, "another server has taken over; nothing was done, call again")
+        client = self._meet(ctx)
+        key = (client.key, ctx.request_id)
+        try:
+            reply = await self.tools.run(
+                params.name, params.arguments or {}, self._call(ctx, params, client, key)
+            )
+        except RootsNeeded:
+            request = types.ListRootsRequest()
+            return types.InputRequiredResult(input_requests={ROOTS: request})
+        except asyncio.CancelledError:
+            if not client.handshake:
+                await self._cancel_jobs(key, client)
+            raise
+        self.doors.jobs_of.pop(key, None)
+        return _result(reply)
+
+    async def roots_changed(self, ctx: Context, params: types.NotificationParams) -> None:
+        self._meet(ctx).roots = None
+
+    async def tools_changed(self) -> None:
+        """Tell every client that can hear it."""
+        await self.bus.publish(ToolsListChanged())
+        for client in self.doors.clients.all():
+            if client.tell_tools_changed is not None:
+                await client.tell_tools_changed()
+
+    def tiers(self) -> list[tuple[str, str]]:
+        """Tier names and uses, as the descriptions name them."""
+        return [(name, tier.use) for name, tier in self.doors.engine.config.settings.tiers.items()]
+
+    def modes(self) -> str:
+        """The mode of a client that says nothing itself."""
+        return self._mode(None)
+
+    def _mode(self, told: str | None) -> str:
+        settings = self.doors.engine.config.settings
+        return delegation_mode((settings.delegation, told), self.doors.engine.environ)
+
+    def _meet(self, ctx: Context) -> Client:
+        params = ctx.session.client_params
+        info = params.client_info if params is not None else None
+        client = self.doors.clients.meet(_headers(ctx), f"{info.name} {info.version}" if info else "")
+        if client.handshake and client.tell_tools_changed is None:
+            client.tell_tools_changed = ctx.session.send_tool_list_changed
+        self.doors.seen()
+        return client
+
+    def _call(
+        self,
+        ctx: Context,
+        params: types.CallToolRequestParams,
+        client: Client,
+        key: tuple[str, Any],
+    ) -> Call:
+        said = ctx.meta or {}
+        report = _reporter(ctx)
+
+        async def started(jobs: Iterable[Job]) -> None:
+            ids = [job.id for job in jobs]
+            self.doors.jobs_of[key] = ids
+            if client.told.forwarder:
+                # The forwarder must know the job before this server may die.
+                await report(0, None, f"job {' '.join(ids)} queued", {"workers-tui/jobs": ids})
+
+        async def roots() -> tuple[Path, ...]:
+            return await self._roots(ctx, params, client)
+
+        return Call(
+            client=client,
+            mode=self._mode(client.told.delegation),
+            roots=roots,
+            report=report,
+            started=started,
+            tool_use_id=said.get(TOOL_USE_ID) or said.get(CALL_ID),
+        )
+
+    async def _roots(
+        self, ctx: Context, params: types.CallToolRequestParams, client: Client
+    ) -> tuple[Path, ...]:
+        listed: tuple[Path, ...] = ()
+        if client.told.project is None:
+            answer = (params.input_responses or {}).get(ROOTS)
+            if isinstance(answer, types.ListRootsResult):
+                listed = from_uris(str(root.uri) for root in answer.roots)
+            else:
+                listed = await self._ask_roots(ctx, client)
+        return await asyncio.to_thread(
+            choose, client.told, listed, self.doors.project, self.doors.engine.environ
+        )
+
+    async def _ask_roots(self, ctx: Context, client: Client) -> tuple[Path, ...]:
+        """What the client lists as roots; nothing when it cannot say in time."""
+        can = ctx.session.client_capabilities
+        if can is None or can.roots is None:
+            return ()
+        if not client.handshake:
+            raise RootsNeeded
+        if client.roots is None:
+            try:
+                answer = await ctx.session.send_request(
+                    types.ListRootsRequest(), types.ListRootsResult, ROOTS_WAIT
+                )
+            except (MCPError, ValueError, TimeoutError):
+                return ()
+            client.roots = from_uris(str(root.uri) for root in answer.roots)
+        return client.roots
+
+    async def _cancelled(self, ctx: Context) -> None:
+        request = (ctx.params or {}).get("requestId")
+        client = self._meet(ctx)
+        await self._cancel_jobs((client.key, request), client)
+
+    async def _cancel_jobs(self, key: tuple[str, Any], client: Client) -> None:
+        for job_id in self.doors.jobs_of.pop(key, []):
+            await self.doors.engine.cancel(job_id, by=client.name or "client")
+
+
+def _headers(ctx: Context) -> dict[str, str]:
+    return dict(ctx.request.headers) if ctx.request is not None else {}
+
+
+def _reporter(ctx: Context) -> Callable[..., Awaitable[None]]:
+    """Sends progress of this request, rising as the protocol asks; silent without a token."""
+    token = (ctx.meta or {}).get("progress_token", (ctx.meta or {}).get("progressToken"))
+    last = -1.0
+
+    async def report(
+        done: float, of: float | None, text: str, meta: dict[str, Any] | None = None
+    ) -> None:
+        nonlocal last
+        if token is None:
+            return
+        last = done if done > last else last + 0.001
+        params = types.ProgressNotificationParams.model_validate(
+            {"progressToken": token, "progress": last, "total": of, "message": text, "_meta": meta}
+        )
+        await ctx.session.send_notification(
+            types.ProgressNotification(params=params), related_request_id=ctx.request_id
+        )
+
+    return report
+
+
+def _result(reply: Reply) -> types.CallToolResult:
+    content: list[types.ContentBlock] = [types.TextContent(type="text", text=reply.text)]
+    return types.CallToolResult.model_validate(
+        {"content": content, "isError": reply.error, "_meta": reply.meta or None}
+    )
+
+

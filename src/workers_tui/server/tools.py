@@ -1,0 +1,171 @@
+"""The tools as verbs over the engine: arguments in, a reply in words out.
+
+No protocol here: mcp_server.py brings the calls. This is the one place where a
+WorkersError becomes a tool error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from workers_tui.engine.errors import KeyRejected, PolicyRefused, WorkersError, WrongUse
+from workers_tui.engine.jobs import CallRequest, Job, JobKind, JobState, Origin
+from workers_tui.server import replies, schemas
+from workers_tui.server.agent_tools import AgentTools
+from workers_tui.server.arguments import check
+from workers_tui.server.call import Arguments, Call
+from workers_tui.server.following import follow, follow_for
+from workers_tui.server.replies import Reply
+from workers_tui.server.roots import required
+from workers_tui.server.sessions import Client
+
+if TYPE_CHECKING:
+    from workers_tui.engine.engine import Engine
+
+STATUS_LINES = 10
+LISTED = 20
+
+
+class Tools:
+    """Every tool of contract 4.5."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        agents = AgentTools(engine)
+        self._verbs: Mapping[str, Callable[[Arguments, Call], Awaitable[Reply]]] = {
+            "delegate": self.delegate,
+            "delegate_batch": self.delegate_batch,
+            "delegate_start": agents.start,
+            "delegate_followup": agents.followup,
+            "delegate_status": self.status,
+            "delegate_result": self.result,
+            "delegate_cancel": self.cancel,
+            "delegate_list": self.list,
+            "worker_stats": self.stats,
+            "worker_models": agents.models,
+        }
+        self._shapes = {made["name"]: made["inputSchema"] for made in schemas.tool_list("auto")}
+
+    async def run(self, name: str, arguments: Mapping[str, Any], call: Call) -> Reply:
+        """Run a tool; a WorkersError comes back as a reply that says so."""
+        try:
+            return await self._verb(name, call)(self._checked(name, arguments), call)
+        except WorkersError as error:
+            return Reply(explain(error, call.client), error=True)
+
+    def _verb(self, name: str, call: Call) -> Callable[[Arguments, Call], Awaitable[Reply]]:
+        if name not in self._verbs:
+            raise WrongUse(f"there is no tool {name}; there are: {', '.join(self._verbs)}")
+        if call.mode == "off" and name in schemas.DELEGATING:
+            raise PolicyRefused("delegation is off: do this work yourself")
+        return self._verbs[name]
+
+    def _checked(self, name: str, arguments: Mapping[str, Any]) -> Arguments:
+        """The arguments without nulls, which some models send for what they leave out."""
+        given = _without_nulls(dict(arguments))
+        check(self._shapes[name], given)
+        return given
+
+    async def delegate(self, arguments: Arguments, call: Call) -> Reply:
+        request = call_request(arguments)
+        job = await self._engine.delegate(request, await self._origin([request], call))
+        await call.started([job])
+        (ended,) = await follow(self._engine, [job], call.report)
+        return replies.call_reply(ended, await self._text(ended), self._limit())
+
+    async def delegate_batch(self, arguments: Arguments, call: Call) -> Reply:
+        requests = [call_request(entry) for entry in arguments["jobs"]]
+        origin = await self._origin(requests, call)
+        jobs = await self._engine.delegate_batch(requests, origin)
+        await call.started(jobs)
+        ended = await follow(self._engine, jobs, call.report)
+        texts = [await self._text(job) for job in ended]
+        return replies.batch_reply(ended, texts, self._limit())
+
+    async def status(self, arguments: Arguments, call: Call) -> Reply:
+        job = await follow_for(
+            self._engine, arguments["job_id"], arguments.get("wait_seconds", 0), call.report
+        )
+        lines = [replies.status_line(job)]
+        limit = arguments.get("progress_limit", STATUS_LINES)
+        if job.kind is JobKind.AGENT and limit:
+            steps = self._engine.agents.trace(job.id)
+            lines += [step.line() for step in steps[-limit:]]
+        return Reply("\n".join(lines), meta=replies.meta(job))
+
+    async def result(self, arguments: Arguments, call: Call) -> Reply:
+        job = await follow_for(
+            self._engine, arguments["job_id"], arguments.get("wait_seconds", 0), call.report
+        )
+        offset = arguments.get("offset", 0)
+        return replies.page_reply(job, await self._engine.text(job.id), offset)
+
+    async def cancel(self, arguments: Arguments, call: Call) -> Reply:
+        job = await self._engine.job(arguments["job_id"])
+        if job.state.ended:
+            return Reply(f"job {job.id} had already ended: {job.state.value}")
+        await self._engine.cancel(job.id, by=call.client.name or "client")
+        return Reply(f"job {job.id} is being cancelled")
+
+    async def list(self, arguments: Arguments, call: Call) -> Reply:
+        state = arguments.get("state")
+        if state is not None and state not in set(JobState):
+            raise WrongUse(f"state is one of {', '.join(JobState)}")
+        jobs = await self._engine.list_jobs(
+            state=JobState(state) if state else None, limit=arguments.get("limit", LISTED)
+        )
+        lines = [f"{replies.status_line(job)} | {_title(job)}" for job in jobs]
+        return Reply("\n".join(lines) or "no jobs")
+
+    async def stats(self, arguments: Arguments, call: Call) -> Reply:
+        return Reply(json.dumps(await self._engine.stats(), ensure_ascii=False, indent=1))
+
+    async def _origin(self, requests: list[CallRequest], call: Call) -> Origin:
+        wants_files = any(request.files or request.write_to for request in requests)
+        roots = required(await call.roots()) if wants_files else ()
+        return call.origin(roots)
+
+    async def _text(self, job: Job) -> str:
+        return await self._engine.text(job.id)
+
+    def _limit(self) -> int:
+        return self._engine.config.settings.max_return_chars
+
+
+def call_request(arguments: Arguments) -> CallRequest:
+    """One `delegate` as the engine takes it."""
+    task = arguments["task"].strip()
+    if not task:
+        raise WrongUse("task is empty: say what to do")
+    return CallRequest(
+        task=task,
+        tier=arguments.get("tier") or "auto",
+        files=tuple(arguments.get("files", ())),
+        write_to=arguments.get("write_to"),
+        max_tokens=arguments.get("max_tokens"),
+    )
+
+
+def explain(error: WorkersError, client: Client) -> str:
+    """The error's line; for a missing key also where the caller has one."""
+    line = " ".join(str(error).split("\n"))
+    if isinstance(error, KeyRejected) and client.told.keys:
+        line += (
+            f" ({', '.join(client.told.keys)} is set where the client runs, but keys are not "
+            "passed between programs)"
+        )
+    return line
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(part) for key, part in value.items() if part is not None}
+    if isinstance(value, list):
+        return [_without_nulls(part) for part in value]
+    return value
+
+
+def _title(job: Job) -> str:
+    return job.task.strip().split("\n")[0][:80]
