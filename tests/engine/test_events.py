@@ -22,7 +22,7 @@ def test_only_the_newest_thousand_are_kept() -> None:
     events = Events(Board(), SystemClock())
     for number in range(KEPT + 5):
         events.tell("job", str(number))
-    assert [event.text for event in events.since(0)][0] == "5"
+    assert next(event.text for event in events.since(0)) == "5"
 
 
 def test_the_board_and_the_log_hear_of_it(caplog: pytest.LogCaptureFixture) -> None:
