@@ -7,6 +7,18 @@ beside a word that gives it away. All patterns are bounded, so no text is slow.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
+
+
+class HowRandom(Enum):
+    """How random a secret must look beside its mark."""
+
+    ANY = "any"
+    """The mark says enough."""
+    SOME = "some"
+    """The mark is a common word: no name, path, number or hash."""
+    VERY = "very"
+    """Nor anything that a program could say there without quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +40,7 @@ class MarkedKind:
     """Lower-case words to look for; the pattern is tried where one stands."""
     pattern: str
     """Matched from the mark on, any case; the group `secret` is the secret."""
-    loose: bool = False
-    """The mark is a common word: the secret must also look random."""
+    random: HowRandom = HowRandom.ANY
 
 
 KEYS: tuple[KeyKind, ...] = (
@@ -167,46 +178,39 @@ MARKED: tuple[MarkedKind, ...] = (
         "azure-storage-key", ("accountkey=",), r"AccountKey=(?P<secret>[\w+/]{80,90}={0,2})"
     ),
     MarkedKind(
-        "azure-client-secret", ("q~",), r"(?<=[\w.~-]{3}\d)(?P<secret>Q~[\w.~-]{31,34})(?![\w.~-])"
+        "azure-client-secret",
+        ("q~",),
+        r"(?<=[\w.~-]{3}\d)(?P<secret>Q~[\w.~-]{31,34})(?![\w.~-])",
     ),
     MarkedKind("azure-sas", ("sig=",), r"sig=(?P<secret>[A-Za-z0-9%+/]{40,80}(?:%3D|=))"),
     MarkedKind(
         "authorization-header",
         ("bearer ", "basic "),
         r"(?:Bearer|Basic) (?P<secret>[\w.~+/-]{20,1000}={0,2})(?![\w(<])",
-        loose=True,
+        HowRandom.SOME,
     ),
     MarkedKind(
         "registry-token",
-        ("_authtoken", "_auth="),
-        r"_auth(?:Token)?\s?=\s?(?P<secret>[\w+/=.-]{20,400})",
+        (":_auth",),
+        r":_auth(?:Token)?\s?=\s?(?P<secret>[\w+/=.-]{20,400})",
     ),
     MarkedKind(
-        "password", ("passw", "passphrase", "_pwd"), r"\w{3,10}" + _NAME_END + _QUOTED % 8, True
+        "password",
+        ("passw", "passphrase", "_pwd"),
+        r"\w{3,10}" + _NAME_END + _QUOTED % 8,
+        HowRandom.SOME,
     ),
     MarkedKind(
         "secret",
-        (
-            "secret",
-            "api_key",
-            "api-key",
-            "apikey",
-            "access_key",
-            "accesskey",
-            "private_key",
-            "auth_key",
-            "encryption_key",
-            "signing_key",
-            "credential",
-        ),
-        r"\w{3,10}" + _NAME_END + _QUOTED % 16,
-        True,
+        ("secret", "apikey", "_key", "-key"),
+        r"[\w-]{3,10}" + _NAME_END + _QUOTED % 16,
+        HowRandom.SOME,
     ),
-    MarkedKind("token", ("token",), r"token" + _NAME_END + _QUOTED % 20, True),
+    MarkedKind("token", ("token",), "token" + _NAME_END + _QUOTED % 20, HowRandom.SOME),
     MarkedKind(
         "secret",
-        ("secret", "api_key", "api-key", "apikey", "access_key", "private_key", "passw", "token"),
-        r"\w{3,10}" + _NAME_END + _BARE % 16,
-        True,
+        ("secret", "apikey", "_key", "-key", "passw", "token"),
+        r"[\w-]{3,10}" + _NAME_END + _BARE % 16,
+        HowRandom.VERY,
     ),
 )

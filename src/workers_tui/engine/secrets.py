@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from workers_tui.engine.denied import key_file
-from workers_tui.engine.secret_kinds import KEYS, MARKED, KeyKind, MarkedKind
+from workers_tui.engine.secret_kinds import KEYS, MARKED, HowRandom, KeyKind, MarkedKind
 
 FINDINGS_LIMIT = 100
 SHORTEST_KEY = 20
@@ -25,11 +25,16 @@ TO_WORDS = bytes(byte if byte in WORD else 0x20 for byte in range(256))
 PLACEHOLDER = re.compile(
     rb"example|sample|your|change.?me|placeholder|redacted|dummy|fake|foo.?bar|lorem|insert|"
     rb"replace|here|undefined|xxxx|\*\*\*|\.\.\.|1234567890|abcdefgh|<|>|\$\{|\{\{|%\(|"
-    rb"process\.env|environ|getenv|secrets\.|vault:|\$[A-Z_(]",
+    rb"process\.env|\{[a-z_.]+|arn:|[\w.]+\(|environ|getenv|secrets\.|vault:|\$[A-Z_(]",
     re.IGNORECASE,
 )
-CODE = re.compile(rb"[a-z_][a-z_]+(?:[.][a-z_]+)+|[A-Za-z_-]+|[^A-Za-z]+", re.IGNORECASE)
+CODE = re.compile(
+    rb"(?:[A-Za-z]+|\w{1,3})(?:[_./:-]+(?:[A-Za-z]+|\w{1,3}))*[_./:-]*|[^A-Za-z]+", re.IGNORECASE
+)
 """Names, dotted names and plain numbers: not random enough to be a secret."""
+COMMON = re.compile(rb"(?i)\w*(?:pass|pwd|secret)\w*|postgres|root|admin|guest|user\w*|test|mysql")
+"""Passwords of nobody's database, as documents show them."""
+DIGITS_MEET_LETTERS = re.compile(rb"(?<=[0-9])[A-Za-z]|(?<=[A-Za-z])[0-9]")
 UUID = re.compile(rb"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 HEX = re.compile(rb"(?:0x)?[0-9a-f]+", re.IGNORECASE)
 PATH_OR_URL = re.compile(rb"(?:\w+:/|[.~]{0,2}/[\w.-]+/|[\w-]+/[\w-]+/)")
@@ -87,11 +92,8 @@ def scan(text: str, *, allow: Sequence[str] = ()) -> list[Finding]:
 
 def _keys(raw: bytes) -> Iterator[Hit]:
     """Keys told by how they begin: words of key characters, looked up by two bytes."""
-    seen: set[bytes] = set()
-    for word in raw.translate(TO_WORDS).split():
-        if len(word) < SHORTEST_KEY or word in seen:
-            continue
-        seen.add(word)
+    words = {word for word in raw.translate(TO_WORDS).split() if len(word) >= SHORTEST_KEY}
+    for word in words:
         for offset in _beginnings(word):
             pattern = BY_BEGINNING.get(word[offset : offset + 2])
             match = pattern.match(word, offset) if pattern else None
@@ -118,26 +120,28 @@ def _places(raw: bytes, key: bytes) -> Iterator[Hit]:
 def _marked(raw: bytes) -> Iterator[Hit]:
     """Secrets told by a word beside them."""
     low = raw.lower()
-    for kind, marks, pattern in MARKED_PATTERNS:
-        for mark in marks:
-            at = low.find(mark)
-            while at >= 0:
+    for mark, tried in BY_MARK.items():
+        at = low.find(mark)
+        while at >= 0:
+            for kind, pattern in tried:
                 match = pattern.match(raw, at)
-                if match and _is_secret(match["secret"], loose=kind.loose):
+                if match and _is_secret(match["secret"], kind.random):
                     shown = _mask(f"{mark.decode()} ", len(match["secret"]))
                     yield Hit(kind.kind, *match.span("secret"), shown)
-                at = low.find(mark, at + len(mark))
+            at = low.find(mark, at + len(mark))
 
 
-def _is_secret(secret: bytes, *, loose: bool) -> bool:
+def _is_secret(secret: bytes, how_random: HowRandom) -> bool:
     if PLACEHOLDER.search(secret):
         return False
-    if not loose:
-        return len(set(secret)) > 2
+    if how_random is HowRandom.ANY:
+        return len(set(secret)) > 2 and not COMMON.fullmatch(secret)
     if CODE.fullmatch(secret) or UUID.fullmatch(secret) or PATH_OR_URL.match(secret):
         return False
     if HEX.fullmatch(secret):
         return len(secret) == 32 and _entropy(secret) > 3  # longer ones are hashes as a rule
+    if how_random is HowRandom.VERY and len(DIGITS_MEET_LETTERS.findall(secret)) < 4:
+        return False  # a name such as Ed25519PrivateKey
     return _entropy(secret) > (2.8 if len(secret) < 16 else 3.3)
 
 
@@ -173,11 +177,17 @@ ONE_BY_ONE = tuple(
     for kind in KEYS
     for begins in kind.begins
 )
-MARKED_PATTERNS: tuple[tuple[MarkedKind, tuple[bytes, ...], re.Pattern[bytes]], ...] = tuple(
-    (
-        kind,
-        tuple(mark.encode() for mark in kind.marks),
-        re.compile(kind.pattern.encode(), re.IGNORECASE | re.MULTILINE),
-    )
-    for kind in MARKED
-)
+
+
+def _by_mark(
+    kinds: Sequence[MarkedKind],
+) -> dict[bytes, list[tuple[MarkedKind, re.Pattern[bytes]]]]:
+    marks: dict[bytes, list[tuple[MarkedKind, re.Pattern[bytes]]]] = {}
+    for kind in kinds:
+        pattern = re.compile(kind.pattern.encode(), re.IGNORECASE | re.MULTILINE)
+        for mark in kind.marks:
+            marks.setdefault(mark.encode(), []).append((kind, pattern))
+    return marks
+
+
+BY_MARK = _by_mark(MARKED)
