@@ -1,0 +1,335 @@
+"""Agent identities: who a worker is, where it calls, and with which key.
+
+One directory each under ~/.claude-workers, in the shape that earlier tools of
+this kind wrote. Keys stand in settings.json (0600) and nowhere else; nothing
+here sends or shows them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from workers_tui.engine.errors import ConfigError, WrongUse
+from workers_tui.engine.names import nearest_words
+from workers_tui.engine.presets import (
+    BY_NAME,
+    FLAT_RATE,
+    HEADER_KEY,
+    Preset,
+    host_of,
+    price_source,
+)
+from workers_tui.engine.providers import is_loopback
+from workers_tui.home.files import make_private_dir, write_atomic
+
+PLACEHOLDER = "PASTE_YOUR_API_KEY_HERE"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+SLOTS = ("SONNET", "OPUS", "HAIKU")
+URL = "ANTHROPIC_BASE_URL"
+TOKEN = "ANTHROPIC_AUTH_TOKEN"  # noqa: S105 - a variable's name
+API_KEY = "ANTHROPIC_API_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """One worker's identity as it lies on disk."""
+
+    name: str
+    path: Path
+    base_url: str = ""
+    key: str = field(default="", repr=False)
+    """The provider's key; empty when there is none."""
+    header_key: bool = False
+    """The key goes into `x-api-key` instead of a bearer token."""
+    models: Mapping[str, str] = field(default_factory=dict)
+    """By slot: SONNET, OPUS, HAIKU, and MAIN where a model is set for all."""
+    plan: bool = False
+    """A flat rate pays: calls cost nothing more, the list price is shown beside."""
+    problem: str | None = None
+    """Why it cannot be used, in words."""
+
+    @property
+    def loopback(self) -> bool:
+        """It runs on this machine."""
+        return is_loopback(self.base_url)
+
+    @property
+    def provider(self) -> str:
+        """Name under which prices are looked up."""
+        return price_source(self.base_url)
+
+    @property
+    def model(self) -> str:
+        """The model for the main work."""
+        return self.models.get("MAIN") or self.models.get("SONNET") or self.models.get("OPUS") or ""
+
+    @property
+    def small_model(self) -> str:
+        """The model for small tasks."""
+        return self.models.get("HAIKU") or self.model
+
+    def headers(self) -> dict[str, str]:
+        """How the key is shown to the provider."""
+        if not self.key:
+            return {}
+        if self.header_key:
+            return {"x-api-key": self.key}
+        return {"authorization": f"Bearer {self.key}"}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerView:
+    """What the board shows of an identity; never its key."""
+
+    name: str
+    base_url: str
+    model: str
+    small_model: str
+    state: str
+    """`ready`, `not finalized` or `broken`."""
+    problem: str | None = None
+    plan: bool = False
+    loopback: bool = False
+    running: int = 0
+    """Jobs at work now."""
+    month_pico: int = 0
+    """Spent since the first of the month."""
+    month_jobs: int = 0
+
+
+def find_root(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where identities live: CLAUDE_WORKERS_ROOT, else ~/.claude-workers."""
+    said = environ.get("CLAUDE_WORKERS_ROOT")
+    home = environ.get("HOME")
+    base = Path(home) if home else Path.home()
+    return Path(said).expanduser() if said else base / ".claude-workers"
+
+
+class Identities:
+    """All identities of one user."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def names(self) -> list[str]:
+        """Names of the directories that hold a settings.json."""
+        try:
+            entries = sorted(self.root.iterdir())
+        except OSError:
+            return []
+        return [one.name for one in entries if (one / "settings.json").exists()]
+
+    def all(self) -> list[Identity]:
+        """Every identity, broken ones with their problem."""
+        return [self.read(name) for name in self.names()]
+
+    def get(self, name: str) -> Identity:
+        """An identity, usable or not. Raises WrongUse when there is none of this name."""
+        names = self.names()
+        if name in names:
+            return self.read(name)
+        near = ", ".join(nearest_words(name, names)) if names else ""
+        hint = f"; there are: {near or ', '.join(names)}" if names else ""
+        raise WrongUse(f"there is no worker {name!r}{hint}; `workers-tui worker create` makes one")
+
+    def usable(self, name: str | None, default: str | None = None) -> Identity:
+        """The identity to run with. Raises WrongUse and ConfigError saying what to do."""
+        chosen = name or default
+        if chosen is None:
+            ready = [one.name for one in self.all() if one.problem is None]
+            if len(ready) != 1:
+                said = f"name one of: {', '.join(ready)}" if ready else NO_WORKERS
+                raise WrongUse(f"no worker was named; {said}")
+            chosen = ready[0]
+        identity = self.get(chosen)
+        if identity.problem:
+            raise ConfigError(f"worker {chosen}: {identity.problem}")
+        return identity
+
+    def read(self, name: str) -> Identity:
+        """What lies on disk; problems are told in the value."""
+        path = self.root / name
+        try:
+            raw = json.loads((path / "settings.json").read_text(encoding="utf-8-sig"))
+        except json.JSONDecodeError as wrong:
+            problem = f"settings.json line {wrong.lineno}: {wrong.msg}"
+            return Identity(name, path, problem=problem)
+        except (OSError, ValueError) as wrong:
+            return Identity(name, path, problem=f"settings.json cannot be read: {wrong}")
+        env = raw.get("env") if isinstance(raw, dict) else None
+        if not isinstance(env, dict):
+            return Identity(name, path, problem="settings.json has no `env` object")
+        return _identity(name, path, {str(key): str(value) for key, value in env.items()}, raw)
+
+    def create(
+        self,
+        name: str,
+        preset: Preset,
+        *,
+        base_url: str = "",
+        models: Mapping[str, str] | None = None,
+    ) -> Identity:
+        """Make an identity that waits for its key. Raises WrongUse."""
+        if not NAME.fullmatch(name):
+            raise WrongUse(f"{name!r} is no name: letters, digits, dot, dash and underscore only")
+        path = self.root / name
+        if (path / "settings.json").exists():
+            raise WrongUse(f"there is a worker {name} already; remove it first")
+        chosen = _models(preset, models or {})
+        url = (base_url or preset.base_url).rstrip("/")
+        if not url.startswith(("http://", "https://")):
+            raise WrongUse("give the address with --base-url, as Claude Code's ANTHROPIC_BASE_URL")
+        env = {URL: url, TOKEN: PLACEHOLDER if preset.needs_key else "local"}
+        env |= {f"ANTHROPIC_DEFAULT_{slot}_MODEL": chosen[slot] for slot in SLOTS}
+        make_private_dir(self.root)
+        make_private_dir(path)
+        self._save(path, {"env": env})
+        run = path / "run"
+        run.write_text(_wrapper(path), encoding="utf-8")
+        run.chmod(0o700)
+        return self.read(name)
+
+    def set_key(self, name: str, key: str) -> Identity:
+        """Keep a key. Raises WrongUse for what cannot be one."""
+        identity = self.get(name)
+        key = checked_key(key)
+        raw = _raw(identity.path)
+        env = raw.setdefault("env", {})
+        slot = API_KEY if env.get(API_KEY) and not env.get(TOKEN) else TOKEN
+        env[slot] = key
+        self._save(identity.path, raw)
+        return self.read(name)
+
+    def remove(self, name: str) -> Path:
+        """Delete an identity with its history. Raises WrongUse."""
+        identity = self.get(name)
+        if identity.path.is_symlink():
+            identity.path.unlink()
+        else:
+            shutil.rmtree(identity.path)
+        return identity.path
+
+    @staticmethod
+    def _save(path: Path, raw: Mapping[str, Any]) -> None:
+        text = json.dumps(raw, ensure_ascii=False, indent=2) + "\n"
+        write_atomic(path / "settings.json", text, mode=0o600)
+
+
+NO_WORKERS = (
+    "there is none yet: `workers-tui worker presets` lists providers,"
+    " `workers-tui worker create NAME --preset P` makes one"
+)
+
+
+def checked_key(key: str) -> str:
+    """The key without the line end of a paste; raises WrongUse naming what is wrong with it."""
+    stripped = key.strip()
+    if not stripped:
+        raise WrongUse("the key is empty")
+    if any(char in stripped for char in "\r\n"):
+        raise WrongUse("the key holds a line break: paste it as one line")
+    if re.search(r"\s", stripped):
+        raise WrongUse("the key holds a space: paste the key alone")
+    if not stripped.isascii() or not stripped.isprintable():
+        raise WrongUse("the key holds a character that no key has")
+    if stripped == PLACEHOLDER:
+        raise WrongUse("that is the placeholder, not a key")
+    if len(stripped) < SHORTEST_KEY:
+        raise WrongUse(f"the key has only {len(stripped)} characters: was half of it copied?")
+    return stripped
+
+
+SHORTEST_KEY = 5
+
+
+def _raw(path: Path) -> dict[str, Any]:
+    try:
+        raw = json.loads((path / "settings.json").read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as wrong:
+        raise ConfigError(f"{path / 'settings.json'} cannot be read: {wrong}") from None
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{path / 'settings.json'} holds no JSON object")
+    return raw
+
+
+def _identity(name: str, path: Path, env: Mapping[str, str], raw: Mapping[str, Any]) -> Identity:
+    url = env.get(URL, "").rstrip("/")
+    key = env.get(TOKEN, "").strip() or env.get(API_KEY, "").strip()
+    header = not env.get(TOKEN, "").strip() or host_of(url) in HEADER_KEY
+    models = {
+        slot: env[f"ANTHROPIC_DEFAULT_{slot}_MODEL"]
+        for slot in SLOTS
+        if env.get(f"ANTHROPIC_DEFAULT_{slot}_MODEL")
+    }
+    if env.get("ANTHROPIC_MODEL"):
+        models["MAIN"] = env["ANTHROPIC_MODEL"]
+    plan = bool(raw.get("plan")) or host_of(url) in FLAT_RATE
+    problem = _problem(url, key, models)
+    return Identity(name, path, url, key, header, models, plan, problem)
+
+
+def _problem(url: str, key: str, models: Mapping[str, str]) -> str | None:
+    if not url.startswith(("http://", "https://")):
+        return "settings.json names no ANTHROPIC_BASE_URL"
+    if key == PLACEHOLDER:
+        return "not finalized: `workers-tui worker set-key` gives it a key"
+    if not key and not is_loopback(url):
+        return "it has no key: `workers-tui worker set-key` gives it one"
+    if not models:
+        return "settings.json names no model (ANTHROPIC_DEFAULT_SONNET_MODEL, …)"
+    return None
+
+
+def _models(preset: Preset, given: Mapping[str, str]) -> dict[str, str]:
+    own = {"SONNET": preset.sonnet, "OPUS": preset.opus, "HAIKU": preset.haiku}
+    chosen = {slot: given.get(slot) or own[slot] for slot in SLOTS}
+    known = [model for model in chosen.values() if model]
+    if not known:
+        raise WrongUse(f"preset {preset.name} needs a model: give --sonnet (and --opus, --haiku)")
+    return {slot: model or chosen["SONNET"] or known[0] for slot, model in chosen.items()}
+
+
+def _wrapper(path: Path) -> str:
+    return (
+        "#!/bin/sh\n"
+        "# Claude Code with this worker's identity and history, by hand.\n"
+        "# It talks to the provider directly: the dashboard neither meters nor stops it.\n"
+        f'CLAUDE_CONFIG_DIR={shlex.quote(str(path))} exec claude "$@"\n'
+    )
+
+
+def preset_named(name: str) -> Preset:
+    """A preset. Raises WrongUse naming those there are."""
+    if name not in BY_NAME:
+        raise WrongUse(f"there is no preset {name!r}; there are: {', '.join(BY_NAME)}")
+    return BY_NAME[name]
+
+
+def view_of(
+    identity: Identity, running: int = 0, month_pico: int = 0, month_jobs: int = 0
+) -> WorkerView:
+    """What may be shown of an identity."""
+    state = "broken" if identity.problem else "ready"
+    if identity.key == PLACEHOLDER:
+        state = "not finalized"
+    return WorkerView(
+        identity.name,
+        identity.base_url,
+        identity.model,
+        identity.small_model,
+        state,
+        identity.problem,
+        identity.plan,
+        identity.loopback,
+        running,
+        month_pico,
+        month_jobs,
+    )
