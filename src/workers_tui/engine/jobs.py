@@ -1,182 +1,313 @@
-"""Jobs as frozen values, the states they move through, and their table.
+"""The table of jobs and what the board shows of it. Only this module changes a job.
 
 The table is the truth for every engine and front end of this user; the board
-shows the same values live. Text is not here: it grows in the result file.
+shows the same values live. A change is committed before anybody sees it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
-from enum import StrEnum
+import asyncio
+import difflib
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from workers_tui.engine.money import Cost
-from workers_tui.engine.usage import Usage
-
-
-class JobKind(StrEnum):
-    """The two kinds of worker."""
-
-    CALL = "call"
-    """One task plus files, sent to a chat-completions model."""
-    AGENT = "agent"
-    """A headless Claude Code session on another provider."""
-
-
-class JobState(StrEnum):
-    """Where a job stands (contract 4.7)."""
-
-    QUEUED = "queued"
-    READING = "reading"
-    WAITING = "waiting"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    REFUSED = "refused"
-    LOST = "lost"
-
-    @property
-    def ended(self) -> bool:
-        """No further change will come but corrections of the cost."""
-        return self in ENDED
-
-
-ENDED = frozenset(
-    {JobState.DONE, JobState.FAILED, JobState.CANCELLED, JobState.REFUSED, JobState.LOST}
+from workers_tui.engine import job_rows
+from workers_tui.engine.board import Board, Key, Topic
+from workers_tui.engine.clock import Clock
+from workers_tui.engine.errors import UnknownJob, WrongUse
+from workers_tui.engine.job import (
+    ENDED,
+    NEXT,
+    CallRequest,
+    Job,
+    JobKind,
+    JobState,
+    Origin,
+    Question,
+    Sent,
+    WaitingFor,
 )
+from workers_tui.engine.job_rows import MIGRATIONS, Filter
+from workers_tui.engine.store import Store
+
+__all__ = [
+    "ENDED",
+    "MIGRATIONS",
+    "CallRequest",
+    "Job",
+    "JobKind",
+    "JobState",
+    "Jobs",
+    "Origin",
+    "Question",
+    "Sent",
+    "WaitingFor",
+]
+
+ID_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
+"""Base 32 without letters that look like others."""
+ID_LENGTH = 5
+SHOWN = 500
+"""Ended jobs that stay on the board; older ones are in the table."""
+AFTER_THE_END = frozenset({"cost", "usage"})
 
 
-class WaitingFor(StrEnum):
-    """What a waiting job waits for."""
+class Jobs:
+    """Every job of this user."""
 
-    CAP = "cap"
-    """Holds to settle, so that the cap has room."""
-    APPROVAL = "approval"
-    """The user: `question` says what is asked."""
-    RETRY = "retry"
-    """The provider's hint or our back-off: until `retry_at`."""
+    def __init__(
+        self, store: Store, board: Board, clock: Clock, engine_id: str, results: Path
+    ) -> None:
+        self._store = store
+        self._board = board
+        self._clock = clock
+        self._engine = engine_id
+        self._results = results
+        self._shown: dict[str, dict[str, Any]] = {}
+        self._changes: dict[str, int] = {}
+        self._seen = 0
+        self._ended: dict[str, asyncio.Event] = {}
+        self._cancel: Callable[[str, str], None] | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._look_again = False
+        store.on_foreign_commit(self._bell)
+
+    async def load(self) -> None:
+        """Put the newest jobs of all engines on the board; call once at start."""
+        self._seen, jobs = await self._store.read(lambda conn: job_rows.newest(conn, SHOWN))
+        for job in jobs:
+            self._put(job, self._seen)
+
+    async def create(self, job: Job) -> Job:
+        """Add a job. It gets an id, this engine and a result path where it has none."""
+        given = job.id
+        while True:
+            fresh = self._complete(replace(job, id=given or new_id()))
+            try:
+                change = await self._store.write(partial(job_rows.insert, job=fresh), durable=False)
+            except sqlite3.IntegrityError:
+                if given:
+                    raise WrongUse(f"there is a job {given} already") from None
+                continue  # one in 33 million: the id is taken
+            self._put(fresh, change)
+            return fresh
+
+    async def change(self, job_id: str, **changes: Any) -> Job:
+        """Commit changes of a job and show them; return the new value.
+
+        Times, and what a state does not need, are filled in or cleared. Raises
+        WrongUse for a step no job may take, UnknownJob.
+        """
+        shown = self._shown.pop(job_id, {})
+        now = self._clock.now()
+
+        def work(conn: sqlite3.Connection) -> tuple[int, Job]:
+            old = job_rows.get(conn, job_id)
+            if old is None:
+                raise UnknownJob(f"there is no job {job_id}")
+            if old.state.ended:
+                new = _correct(old, changes)
+            else:
+                new = _advance(old, {**shown, **changes}, now)
+            return job_rows.update(conn, new), new
+
+        ends = changes.get("state") in ENDED
+        number, new = await self._store.write(work, durable=ends)
+        self._put(new, number)
+        return new
+
+    def show(self, job_id: str, **changes: Any) -> Job:
+        """Show changes on the board only, such as counts while text streams in.
+
+        The next `change` of a live job commits them along with its own.
+        """
+        job = self._board.get(Key(Topic.JOB, job_id))
+        if not isinstance(job, Job):
+            raise UnknownJob(f"there is no job {job_id} on the board")
+        if not job.state.ended:
+            self._shown.setdefault(job_id, {}).update(changes)
+            job = replace(job, **changes)
+            self._board.put(Key(Topic.JOB, job_id), job)
+        return job
+
+    async def get(self, job_id: str) -> Job:
+        """The job with this id; letters that look alike are taken as meant."""
+        wanted = _plain(job_id)
+        job = self._board.get(Key(Topic.JOB, wanted)) or await self._store.read(
+            lambda conn: job_rows.get(conn, job_id) or job_rows.get(conn, wanted)
+        )
+        if isinstance(job, Job):
+            return job
+        ids = await self._store.read(job_rows.newest_ids)
+        raise UnknownJob(_unknown(job_id, wanted, ids))
+
+    async def find(  # noqa: PLR0913 - each is one way to narrow the list
+        self,
+        *,
+        state: JobState | str | Iterable[JobState] | None = None,
+        kind: JobKind | None = None,
+        text: str | None = None,
+        tier: str | None = None,
+        worker: str | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        since: datetime | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[Job]:
+        """Jobs of all days and engines, newest first."""
+        states = _states(state)
+        wanted = Filter(states, kind, text, tier, worker, project, session, since)
+        jobs = await self._store.read(lambda conn: job_rows.find(conn, wanted, limit, offset))
+        return [self._live(job) for job in jobs]
+
+    async def ended(self, job_id: str) -> Job:
+        """Wait until a job has ended, whichever engine runs it."""
+        while True:
+            bell = self._ended.setdefault(job_id, asyncio.Event())
+            job = await self.get(job_id)
+            if job.state.ended:
+                self._ended.pop(job_id, None)
+                return job
+            await bell.wait()
+
+    async def ask_cancel(self, job_id: str, by: str) -> None:
+        """Ask the engine that runs a job to cancel it; nothing happens to an ended one."""
+        job = await self.get(job_id)
+        if job.state.ended:
+            return
+        if job.engine == self._engine and self._cancel is not None:
+            self._cancel(job.id, by)
+            return
+        await self._store.write(lambda conn: job_rows.add_cancel(conn, job.id, by))
+
+    def on_cancel(self, callback: Callable[[str, str], None]) -> None:
+        """Be told (job id, by whom) when a job of this engine is to be cancelled."""
+        self._cancel = callback
+
+    async def refresh(self) -> None:
+        """Take over what other engines wrote since the last look."""
+        seen = self._seen
+
+        def work(
+            conn: sqlite3.Connection,
+        ) -> tuple[list[tuple[int, Job]], list[tuple[str, str]]]:
+            return job_rows.changed_since(conn, seen), job_rows.cancels_for(conn, self._engine)
+
+        changed, cancels = await self._store.read(work)
+        for number, job in changed:
+            self._seen = max(self._seen, number)
+            self._put(job, number)
+        if cancels and self._cancel is not None:
+            taken = [job_id for job_id, _ in cancels]
+            await self._store.write(lambda conn: job_rows.drop_cancels(conn, taken))
+            for job_id, by in cancels:
+                self._cancel(job_id, by)
+
+    async def close(self) -> None:
+        """Stop looking for changes of other engines."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+
+    def _bell(self) -> None:
+        self._look_again = True
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.get_running_loop().create_task(self._look())
+
+    async def _look(self) -> None:
+        while self._look_again:
+            self._look_again = False
+            await self.refresh()
+
+    def _complete(self, job: Job) -> Job:
+        return replace(
+            job,
+            engine=job.engine or self._engine,
+            result_path=job.result_path or self._results / f"{job.id}.txt",
+        )
+
+    def _live(self, job: Job) -> Job:
+        shown = self._shown.get(job.id)
+        return replace(job, **shown) if shown and not job.state.ended else job
+
+    def _put(self, job: Job, number: int) -> None:
+        """Show a committed value; one that was overtaken is dropped."""
+        if number < self._changes.get(job.id, 0):
+            return
+        self._changes[job.id] = number
+        if job.state.ended:
+            self._shown.pop(job.id, None)
+        self._board.put(Key(Topic.JOB, job.id), self._live(job))
+        if job.state.ended:
+            bell = self._ended.pop(job.id, None)
+            if bell is not None:
+                bell.set()
+            self._forget_old()
+
+    def _forget_old(self) -> None:
+        names = self._board.names(Topic.JOB)
+        if len(names) < SHOWN * 1.2:
+            return
+        for name in names[: len(names) - SHOWN]:
+            job = self._board.get(Key(Topic.JOB, name))
+            if job.state.ended:
+                self._board.drop(Key(Topic.JOB, name))
+                self._changes.pop(name, None)
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Who asked for a job and what the asker may read."""
-
-    roots: tuple[Path, ...]
-    """Directories that may be read; relative paths start at the first."""
-    project: str | None = None
-    """The asker's project directory, as told."""
-    session: str | None = None
-    """Claude Code's session id, where known."""
-    tool_use_id: str | None = None
-    """Claude Code's id of the tool call, which also stands in its transcript."""
-    client: str | None = None
-    """What to show as the asker: `claude-code 2.1.197`, `shell`, `dashboard`, `demo`."""
+def new_id() -> str:
+    """A short random name."""
+    return "".join(secrets.choice(ID_LETTERS) for _ in range(ID_LENGTH))
 
 
-@dataclass(frozen=True, slots=True)
-class CallRequest:
-    """One call as the asker put it (contract 4.5, `delegate`)."""
-
-    task: str
-    tier: str = "auto"
-    files: tuple[str, ...] = ()
-    write_to: str | None = None
-    max_tokens: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What a job asks the user before it goes on."""
-
-    text: str
-    """One line: what was found or is asked."""
-    details: tuple[str, ...] = ()
-    """One line per finding: file, line number, kind of secret; never the secret itself."""
-    cost_pico: int | None = None
-    """What going on would cost at most."""
-    bytes_out: int = 0
-    """How much would leave the machine."""
+def _advance(old: Job, changes: dict[str, Any], now: datetime) -> Job:
+    """A live job's next value."""
+    state = changes.get("state", old.state)
+    if state is not old.state and state not in NEXT[old.state]:
+        raise WrongUse(f"job {old.id} is {old.state} and cannot become {state}")
+    new = replace(old, **changes)
+    if state is not JobState.WAITING:
+        new = replace(new, waiting_for=None, question=None, retry_at=None)
+    if state is JobState.RUNNING and new.started_at is None:
+        new = replace(new, started_at=now)
+    if not state.ended:
+        return new
+    ended = new.ended_at or now
+    took = (ended - (new.started_at or ended)) // timedelta(milliseconds=1)
+    return replace(new, ended_at=ended, ms=max(0, took) if new.ms is None else new.ms)
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """One file, or part of one, that left the machine with a job."""
-
-    path: str
-    start: int
-    """First line sent, from 1."""
-    end: int
-    """Last line sent."""
-    bytes: int
-    sha256: str
-    """Of the bytes that were sent."""
+def _correct(old: Job, changes: dict[str, Any]) -> Job:
+    """An ended job's next value: only what it cost may still change."""
+    other = sorted(set(changes) - AFTER_THE_END)
+    if other:
+        raise WrongUse(f"job {old.id} is {old.state}; its {', '.join(other)} cannot change now")
+    return replace(old, **changes)
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One piece of work. Replaced by a newer value at each change."""
+def _states(state: JobState | str | Iterable[JobState] | None) -> frozenset[JobState] | None:
+    if state is None:
+        return None
+    given = [state] if isinstance(state, str) else list(state)
+    try:
+        return frozenset(JobState(one) for one in given)
+    except ValueError as error:
+        raise WrongUse(f"{error}; states are {', '.join(JobState)}") from None
 
-    id: str
-    """Short random name, unique in the store."""
-    kind: JobKind
-    state: JobState
-    task: str
-    """The task as given; front ends show its first line."""
-    created_at: datetime
-    engine: str = ""
-    """Id of the engine that runs it."""
-    waiting_for: WaitingFor | None = None
-    question: Question | None = None
-    """Set while it waits for approval."""
-    retry_at: datetime | None = None
-    """When the next attempt starts, while it waits for a retry."""
-    tier: str | None = None
-    tier_reason: str | None = None
-    """Why this tier, in words."""
-    model: str | None = None
-    """Asked for at first, the served one once known."""
-    worker: str | None = None
-    """Agents: name of the identity."""
-    provider: str | None = None
-    project: str | None = None
-    session: str | None = None
-    tool_use_id: str | None = None
-    client: str | None = None
-    started_at: datetime | None = None
-    """First attempt's start."""
-    ended_at: datetime | None = None
-    ms: int | None = None
-    """Duration from start to end, once ended."""
-    usage: Usage = Usage()
-    """Sum over the attempts."""
-    cost: Cost | None = None
-    """Sum over the attempts; None until something was billed."""
-    estimate_pico: int | None = None
-    """The hold while it runs: what it costs at most."""
-    attempts: int = 0
-    error: str | None = None
-    """One line, set when it did not end well."""
-    finish_reason: str | None = None
-    truncated: bool = False
-    """The answer hit the output limit."""
-    result_path: Path | None = None
-    """Where the text grows."""
-    files: tuple[str, ...] = ()
-    write_to: str | None = None
-    written: str | None = None
-    """Path written by `write_to`, once it is on disk."""
-    max_tokens: int | None = None
-    sent: tuple[Sent, ...] = ()
-    """What left the machine."""
-    bytes_out: int = 0
-    """Size of the prompt."""
-    agent_session: str | None = None
-    """Agents: the worker's own session id, to resume with."""
-    turns: int = 0
-    tool_calls: int = 0
-    last_action: str | None = None
-    """Agents: one line about the newest step."""
-    parent: str | None = None
-    """The job this one repeats or follows up."""
+
+def _plain(job_id: str) -> str:
+    return job_id.strip().lower().translate(str.maketrans("oil", "011"))
+
+
+def _unknown(job_id: str, wanted: str, ids: list[str]) -> str:
+    near = [one for one in ids if wanted and one.startswith(wanted)][:3]
+    near = near or difflib.get_close_matches(wanted, ids, 3)
+    hint = f"; near it: {', '.join(near)}" if near else ""
+    return f"there is no job {job_id}{hint}"

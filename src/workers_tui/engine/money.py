@@ -66,3 +66,12 @@ class Cost:
     source: CostSource
     list_pico: Pico | None = None
     """What it would have cost at list price, where a flat-rate plan paid (marginal cost 0)."""
+
+
+def text_usd(pico: Pico) -> str:
+    """Pico-dollars for people: `$1.07`, `$0.0042`; small amounts keep three digits that count."""
+    amount = to_usd(abs(pico))
+    places = 2 if amount >= 1 or not amount else max(2, 2 - amount.adjusted())
+    text = f"{amount:.{min(places, 12)}f}"
+    whole, _, part = text.partition(".")
+    return f"{'-' if pico < 0 else ''}${whole}.{part.rstrip('0'):0<2}"
