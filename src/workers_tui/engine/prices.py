@@ -1,0 +1,139 @@
+"""What a token costs, and who says so: models.json, the provider's list, genai-prices.
+
+Nothing here guesses: a model that no source knows has no price. Every price
+carries the name of its source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+
+from workers_tui.engine.clock import Clock
+from workers_tui.engine.errors import WorkersError
+from workers_tui.engine.model_lists import ModelInfo, ModelLists
+from workers_tui.engine.names import nearest_words
+from workers_tui.engine.price import FREE, Price, Rates
+from workers_tui.engine.price_table import PriceTable
+from workers_tui.engine.providers import Provider, Providers
+from workers_tui.engine.settings import ModelPrice, Settings
+
+__all__ = ["FREE", "ModelInfo", "Price", "PriceBook", "Rates"]
+
+VARIANTS = (":nitro", ":floor", ":exacto")
+"""Endings that choose among the endpoints of the same model."""
+
+
+class PriceBook:
+    """The one answer to what a model costs."""
+
+    def __init__(
+        self,
+        settings: Callable[[], Settings],
+        providers: Providers,
+        lists: ModelLists,
+        clock: Clock,
+    ) -> None:
+        self._settings = settings
+        self._providers = providers
+        self._lists = lists
+        self._clock = clock
+        self._table = PriceTable()
+
+    def find(self, provider: str, model: str) -> Price | None:
+        """The price of a model, or None when no source knows it.
+
+        `provider` is a key of `providers`, or a name that genai-prices knows
+        (`anthropic`, `openrouter`).
+        """
+        own = self._settings().prices.get(model)
+        if own is not None:
+            return replace(_from_settings(own), context=self._listed_context(provider, model))
+        endpoint = self._providers.find(provider)
+        listed = self._listed(provider, model)
+        if listed is not None or (endpoint and endpoint.free_unless_priced):
+            return listed or FREE
+        if model.endswith(":free"):
+            return Price(Decimal(0), Decimal(0), source="free variant")
+        found = self._table.find(_table_name(provider, endpoint), _bare(model), self._clock.now())
+        if found is None and endpoint is not None and endpoint.loopback:
+            return FREE
+        return found
+
+    async def ready(self, provider: str, model: str) -> Price | None:
+        """The price, after loading the table or the provider's list if that takes it.
+
+        Never raises: a list that cannot be had is a source that is silent.
+        """
+        if self.find(provider, model) is None or not self._table.loaded:
+            await self._table.load()
+        if self.find(provider, model) is None and self._providers.find(provider):
+            try:
+                await self.refresh(provider)
+            except WorkersError:
+                return None
+        return self.find(provider, model)
+
+    async def load_table(self) -> None:
+        """Make genai-prices answer; it takes half a second in a thread."""
+        await self._table.load()
+
+    async def refresh(self, provider: str, *, force: bool = False) -> None:
+        """Ask the provider for its list if ours is old. Raises UpstreamFailed."""
+        endpoint = self._providers.get(provider)
+        if self._lists.get(provider) is None:
+            await self._lists.load(provider, endpoint.base_url)
+        await self._lists.refresh(provider, endpoint.base_url, force=force)
+
+    async def load_lists(self) -> None:
+        """Take what is on disk for every provider, without asking anyone."""
+        for endpoint in self._providers.all():
+            await self._lists.load(endpoint.name, endpoint.base_url)
+
+    def models(self, provider: str) -> list[ModelInfo]:
+        """What the provider lists, as last known."""
+        known = self._lists.get(provider)
+        return list(known.models.values()) if known else []
+
+    def nearest(self, provider: str, model: str, count: int = 3) -> list[str]:
+        """The listed models whose names are most like this one; none when it is listed."""
+        known = self._lists.get(provider)
+        if known is None or model in known.models or not known.models:
+            return []
+        return nearest_words(model, known.models, count)
+
+    def _listed(self, provider: str, model: str) -> Price | None:
+        known = self._lists.get(provider)
+        if known is None:
+            return None
+        info = known.models.get(model) or known.models.get(_bare(model))
+        return info.price if info else None
+
+    def _listed_context(self, provider: str, model: str) -> int | None:
+        known = self._lists.get(provider)
+        info = known.models.get(model) if known else None
+        return info.context if info else None
+
+
+def _from_settings(own: ModelPrice) -> Price:
+    return Price(
+        own.input,
+        own.output,
+        own.cache_read,
+        own.cache_write,
+        own.cache_write_1h,
+        source="models.json",
+    )
+
+
+def _bare(model: str) -> str:
+    """The model without an ending that only chooses among its endpoints."""
+    for ending in VARIANTS:
+        if model.endswith(ending):
+            return model.removesuffix(ending)
+    return model
+
+
+def _table_name(provider: str, endpoint: Provider | None) -> str:
+    return "openrouter" if endpoint is not None and endpoint.kind == "openrouter" else provider

@@ -1,0 +1,319 @@
+"""One request to a provider, streamed: the only module that speaks HTTP with providers.
+
+The transport is an argument. Clocks of our own watch over the stream, because
+comments keep a read timeout from ever firing. Cancelling the reading task
+closes the connection, which tells the provider to stop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+from httpx_sse import EventSource
+
+from workers_tui.engine.answer import Reading
+from workers_tui.engine.clock import Clock
+from workers_tui.engine.errors import Incomplete, UpstreamFailed
+from workers_tui.engine.pace import Pace, Reader
+from workers_tui.engine.providers import is_loopback
+from workers_tui.engine.upstream_errors import page_text, refusal, stream_failure
+
+ERROR_BYTES = 200_000
+"""No more of an error body is read."""
+SHORT = 20.0
+"""Seconds for a request that is not a stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long an attempt may take, in seconds."""
+
+    first: float = 180.0
+    """Until the first event with data; comments do not count."""
+    idle: float = 120.0
+    """Between events with data."""
+    total: float = 1800.0
+    """For all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamRequest:
+    """One attempt of a call."""
+
+    provider: str
+    url: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The provider took the request; the answer is coming."""
+
+    generation_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """The next piece of text."""
+
+    text: str
+
+
+class NeverSent(UpstreamFailed):
+    """No connection was made: nothing left the machine and nothing is billed."""
+
+
+class Upstream:
+    """Connections to all providers."""
+
+    def __init__(self, clock: Clock, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._clock = clock
+        self._transport = transport
+        self._clients: dict[bool, httpx.AsyncClient] = {}
+        self._pace = Pace()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for client in self._clients.values():
+            await client.aclose()
+
+    async def stream(
+        self, request: UpstreamRequest, reading: Reading
+    ) -> AsyncGenerator[Started | Delta, None]:
+        """Send, and yield the answer as it comes; `reading` knows the rest at the end.
+
+        Raises UpstreamFailed (KeyRejected, PaymentRequired, NeverSent) and
+        Incomplete; `reading` then holds what came before.
+        """
+        deadline = Deadline(request.limits)
+        response = await self._send(request, deadline)
+        try:
+            reading.generation_id = response.headers.get("x-generation-id")
+            reading.cached = response.headers.get("x-openrouter-cache-status", "") == "HIT"
+            yield Started(reading.generation_id)
+            async for data in self._events(request, response, deadline):
+                text = reading.feed(data)
+                if text:
+                    yield Delta(text)
+                if reading.done or reading.error is not None:
+                    break
+        finally:
+            await response.aclose()
+        if reading.error is not None:
+            raise stream_failure(request.provider, reading.error, reading.generation_id)
+        if not reading.done and not reading.finish_reason:
+            raise Incomplete(
+                f"{request.provider} broke off before the answer was finished; "
+                "what came is kept, run it again for the whole"
+            )
+
+    async def _send(self, request: UpstreamRequest, deadline: Deadline) -> httpx.Response:
+        """The answer's head, once it is known to be a good one."""
+        client = self._client(request.url)
+        message = client.build_request(
+            "POST", request.url, headers=dict(request.headers), json=dict(request.body)
+        )
+        try:
+            async with asyncio.timeout_at(deadline.at()):
+                response = await client.send(message, stream=True)
+        except TimeoutError:
+            raise deadline.ran_out(request.provider) from None
+        except httpx.HTTPError as error:
+            raise connection_failure(request.provider, request.url, error) from error
+        if response.is_success and _is_answer(response):
+            return response
+        raise await self._refused(request.provider, response)
+
+    async def _refused(self, provider: str, response: httpx.Response) -> UpstreamFailed:
+        try:
+            async with asyncio.timeout(SHORT):
+                body = await _read_some(response)
+        except (TimeoutError, httpx.HTTPError):
+            body = b""
+        finally:
+            await response.aclose()
+        status = response.status_code
+        if response.is_success:
+            return UpstreamFailed(
+                f"{provider} sent {page_text(response.headers, body) or 'an empty page'}",
+                status=status,
+            )
+        return refusal(provider, status, response.headers, body, self._clock.now())
+
+    async def _events(
+        self, request: UpstreamRequest, response: httpx.Response, deadline: Deadline
+    ) -> AsyncIterator[str]:
+        """The data of each event, as text."""
+        if _media_type(response) == "application/json":
+            yield (await self._whole(request, response, deadline))
+            return
+        reader = Reader(self._pace)
+        async with aclosing(EventSource(response).aiter_sse()) as events:
+            while True:
+                await reader.rest()
+                try:
+                    async with asyncio.timeout_at(deadline.at()):
+                        event = await anext(events)
+                except StopAsyncIteration:
+                    return
+                except TimeoutError:
+                    raise deadline.ran_out(request.provider) from None
+                except httpx.HTTPError as error:
+                    raise Incomplete(
+                        f"{request.provider} broke off in the middle of the answer "
+                        f"({_reason(error)}); what came is kept"
+                    ) from error
+                if event.data and not event.data.startswith(":"):
+                    deadline.moved()
+                    yield event.data
+
+    async def _whole(
+        self, request: UpstreamRequest, response: httpx.Response, deadline: Deadline
+    ) -> str:
+        """An answer that did not come as a stream although one was asked for."""
+        try:
+            async with asyncio.timeout_at(deadline.at()):
+                return (await response.aread()).decode("utf-8", errors="replace")
+        except TimeoutError:
+            raise deadline.ran_out(request.provider) from None
+        except httpx.HTTPError as error:
+            raise Incomplete(
+                f"{request.provider} broke off in the middle of the answer ({_reason(error)})"
+            ) from error
+
+    async def get_json(
+        self,
+        provider: str,
+        url: str,
+        headers: Mapping[str, str],
+        params: Mapping[str, str] | None = None,
+    ) -> Any:
+        """The JSON behind an address. Raises UpstreamFailed."""
+        try:
+            async with asyncio.timeout(SHORT):
+                response = await self._client(url).get(
+                    url, headers=dict(headers), params=dict(params or {})
+                )
+        except TimeoutError:
+            raise UpstreamFailed(f"{provider} did not answer within {SHORT:.0f} s") from None
+        except httpx.HTTPError as error:
+            raise connection_failure(provider, url, error) from error
+        if not response.is_success:
+            raise refusal(
+                provider,
+                response.status_code,
+                response.headers,
+                response.content,
+                self._clock.now(),
+            )
+        try:
+            return json.loads(response.content, parse_float=Decimal)
+        except ValueError:
+            text = page_text(response.headers, response.content)
+            raise UpstreamFailed(f"{provider} sent {text}", status=response.status_code) from None
+
+    def _client(self, url: str) -> httpx.AsyncClient:
+        """Proxies and certificates of the environment are for remote hosts only."""
+        remote = not is_loopback(url)
+        if remote not in self._clients:
+            self._clients[remote] = _open_client(self._transport, trust_env=remote)
+        return self._clients[remote]
+
+
+def _open_client(
+    transport: httpx.AsyncBaseTransport | None, *, trust_env: bool
+) -> httpx.AsyncClient:
+    # The queue decides how many calls run; a pool that did too would only make them wait.
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
+    timeout = httpx.Timeout(connect=10.0, write=30.0, pool=10.0, read=None)
+    try:
+        return httpx.AsyncClient(
+            transport=transport, limits=limits, timeout=timeout, trust_env=trust_env
+        )
+    except (ImportError, ValueError, OSError) as error:
+        raise UpstreamFailed(
+            f"the proxy or certificate settings cannot be used: {error}"
+        ) from error
+
+
+class Deadline:
+    """When an attempt has taken too long, and which limit that was."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._start = asyncio.get_running_loop().time()
+        self._last: float | None = None
+
+    def at(self) -> float:
+        """The loop's time at which the next event must have come."""
+        total = self._start + self._limits.total
+        if self._last is None:
+            return min(total, self._start + self._limits.first)
+        return min(total, self._last + self._limits.idle)
+
+    def moved(self) -> None:
+        """An event with data came."""
+        self._last = asyncio.get_running_loop().time()
+
+    def ran_out(self, provider: str) -> UpstreamFailed:
+        """The error for the limit that was met."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._start + self._limits.total:
+            return UpstreamFailed(
+                f"{provider} was not finished after {self._limits.total:g} s; what came is kept"
+            )
+        if self._last is None:
+            return UpstreamFailed(f"{provider} sent no answer within {self._limits.first:g} s")
+        return UpstreamFailed(
+            f"{provider} sent nothing for {self._limits.idle:g} s; what came is kept"
+        )
+
+
+def connection_failure(provider: str, url: str, error: httpx.HTTPError) -> UpstreamFailed:
+    """The error for a request that got no answer at all."""
+    host = urlsplit(url).netloc
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError):
+        return NeverSent(
+            f"{provider} cannot be reached at {host}: {_reason(error)}; is it running, is the "
+            "network up?",
+            retryable=not isinstance(error, httpx.ProxyError),
+        )
+    if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL | httpx.PoolTimeout):
+        return NeverSent(f"{provider} cannot be asked at {url!r}: {_reason(error)}")
+    # A connection kept from an earlier request may be closed at the other end by now.
+    return UpstreamFailed(
+        f"{provider} closed the connection without an answer ({_reason(error)})",
+        retryable=isinstance(error, httpx.ReadError | httpx.RemoteProtocolError | httpx.WriteError),
+    )
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _media_type(response: httpx.Response) -> str:
+    kind: str = response.headers.get("content-type", "")
+    return kind.partition(";")[0].strip().lower()
+
+
+def _is_answer(response: httpx.Response) -> bool:
+    return _media_type(response) in {"text/event-stream", "application/json"}
+
+
+async def _read_some(response: httpx.Response) -> bytes:
+    body = b""
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) >= ERROR_BYTES:
+            break
+    return body
