@@ -87,9 +87,7 @@ def bound(
             f"the price of {unknown[0]} at {provider.name} is not known, so the cap could not "
             "hold; put it in models.json under `prices`, or set `budget_mode: soft`"
         )
-    most = max(
-        price.bound_pico(weight.most_tokens, weight.output_cap, MARGIN) for price in prices
-    )
+    most = max(price.bound_pico(weight.most_tokens, weight.output_cap, MARGIN) for price in prices)
     return Bound(most, estimate, _highest(prices, weight.most_tokens))
 
 

@@ -79,7 +79,7 @@ class ConfigFile:
 
         Raises ConfigError when `path` was named and is not there.
         """
-        if path is not None and not path.is_file():
+        if path is not None and _stamp(path) is None:
             raise ConfigError(f"{path} is not there; --config needs a models.json")
         file = cls(path or home.models_json, board, events)
         if path is None and not home.models_json.exists():

@@ -26,18 +26,20 @@ def judge(answer: Answer) -> WorkFailed | None:
         return WorkFailed(f"the model's provider failed in the middle of the answer{said}")
     if reason == "content_filter":
         return WorkFailed(f"a content filter stopped the answer{said}; what came is kept")
-    if answer.chars:
-        return None
-    if reason == "length":
-        return WorkFailed(
-            "no answer: the whole output limit went into reasoning; raise max_tokens or turn "
-            "reasoning down in the tier's params"
+    return None if answer.chars else WorkFailed(f"no answer: {_why_empty(answer)}{said}")
+
+
+def _why_empty(answer: Answer) -> str:
+    if answer.finish_reason == "length":
+        return (
+            "the whole output limit went into reasoning; raise max_tokens or turn reasoning down "
+            "in the tier's params"
         )
     if answer.reasoning_chars or (answer.usage and answer.usage.reasoning):
-        return WorkFailed("no answer: the model only reasoned; ask again or choose another tier")
-    if reason == "tool_calls":
-        return WorkFailed("no answer: the model wanted to call a tool; calls have none")
-    return WorkFailed(f"no answer: the model sent no text{said}")
+        return "the model only reasoned; ask again or choose another tier"
+    if answer.finish_reason == "tool_calls":
+        return "the model wanted to call a tool; calls have none"
+    return "the model sent no text"
 
 
 def truncated(answer: Answer) -> bool:

@@ -6,8 +6,8 @@ logged, never shown, never put on the board; a project cannot change any of it.
 
 from __future__ import annotations
 
-import json
 import ipaddress
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit

@@ -21,8 +21,10 @@ class Running:
     origin: Origin
     task: asyncio.Task[None] | None = None
     cancelled_by: str | None = None
+    started: bool = False
+    """The task has begun."""
     sealed: bool = False
-    """The answer is complete and paid for: too late to cancel."""
+    """It settles what it owes: a cancel must wait, or comes too late."""
     failure: WorkersError | None = None
     """Why it did not end well."""
     finished: asyncio.Event = field(default_factory=asyncio.Event)
@@ -53,7 +55,15 @@ class Running:
 
     def cancel(self, by: str) -> None:
         """End the job wherever it stands; the first caller's name counts."""
-        if self.sealed or self.cancelled_by is not None or self.task is None:
+        if self.cancelled_by is not None:
             return
         self.cancelled_by = by
-        self.task.cancel()
+        # A task that has not begun would never see it; one that settles must finish that first.
+        if self.task is not None and self.started and not self.sealed:
+            self.task.cancel()
+
+    def unseal(self) -> None:
+        """Settled: a cancel that came meanwhile takes effect now."""
+        self.sealed = False
+        if self.cancelled_by is not None:
+            raise asyncio.CancelledError

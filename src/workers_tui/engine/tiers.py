@@ -103,7 +103,7 @@ def pick(settings: Settings, load: Load, price_of: PriceOf) -> Pick:
     wanted, good = _good_at(kinds_of(load.task), settings.tiers)
     able = {name: tier for name, tier in fitting.items() if name in good}
     name = _cheapest(able or fitting, load, price_of)
-    return Pick(name, f"{name}, because {_why(name, wanted, load, fitting, able, settings)}")
+    return Pick(name, f"{name}, because {_why(wanted, load, fitting, able, settings)}")
 
 
 def fits(settings: Settings, tier: Tier, load: Load, price: Price | None) -> bool:
@@ -138,7 +138,6 @@ def _cheapest(tiers: Mapping[str, Tier], load: Load, price_of: PriceOf) -> str:
 
 
 def _why(
-    name: str,
     kind: Kind | None,
     load: Load,
     fitting: Mapping[str, Tier],

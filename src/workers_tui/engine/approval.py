@@ -1,0 +1,92 @@
+"""Secrets in what is to be sent: looked for off the loop, and the user decides (design 6)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workers_tui.engine.attempts import Plan
+from workers_tui.engine.errors import SecretsRefused
+from workers_tui.engine.job import JobState, Question, WaitingFor
+from workers_tui.engine.parts import Parts
+from workers_tui.engine.queue import Place
+from workers_tui.engine.running import Running
+from workers_tui.engine.sandbox import Piece
+from workers_tui.engine.secrets import scan
+
+PATIENCE = 600.0
+"""Seconds that a question stands before it is answered with no."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One secret and where it stands."""
+
+    place: str
+    kind: str
+    shown: str
+
+
+async def ask_user(
+    parts: Parts, run: Running, place: Place, plan: Plan, pieces: Sequence[Piece]
+) -> None:
+    """Return when all may be sent. Raises SecretsRefused when it may not."""
+    found = await asyncio.to_thread(find_all, run.request.task, pieces, plan.settings.allow_secrets)
+    if not found:
+        return
+    summary = in_words(found)
+    if not parts.approvals:
+        raise SecretsRefused(
+            f"{summary}; nothing was sent. Take it out, name it in allow_secrets, or run the "
+            "dashboard to decide there"
+        )
+    question = Question(
+        summary,
+        tuple(f"{one.place}: {one.kind} {one.shown}" for one in found),
+        plan.bound().hold_pico,
+        plan.prompt.bytes,
+    )
+    await parts.jobs.change(
+        run.job_id, state=JobState.WAITING, waiting_for=WaitingFor.APPROVAL, question=question
+    )
+    async with place.aside():
+        accepted = await _answer(parts, run)
+    if accepted is None:
+        raise SecretsRefused(f"{summary}; nobody answered within {PATIENCE / 60:.0f} minutes")
+    if not accepted:
+        raise SecretsRefused(f"{summary}; you rejected it, nothing was sent")
+
+
+async def _answer(parts: Parts, run: Running) -> bool | None:
+    """The user's answer, None when there was none in time."""
+    verdict = run.verdict = asyncio.get_running_loop().create_future()
+    patience = asyncio.ensure_future(parts.clock.sleep(PATIENCE))
+    try:
+        waits: set[asyncio.Future[Any]] = {verdict, patience}
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        return verdict.result() if verdict.done() else None
+    finally:
+        run.verdict = None
+        patience.cancel()
+
+
+def find_all(task: str, pieces: Sequence[Piece], allow: Sequence[str]) -> list[Found]:
+    """Every secret in the task and the files. Blocking."""
+    found = [
+        Found(f"the task, line {one.line}", one.kind, one.excerpt_masked)
+        for one in scan(task, allow=allow)
+    ]
+    for piece in pieces:
+        for one in scan(piece.text, allow=allow):
+            line = piece.start + one.line - 1
+            found.append(Found(f"{piece.path}:{line}", one.kind, one.excerpt_masked))
+    return found
+
+
+def in_words(found: Sequence[Found]) -> str:
+    """What was found, in one line."""
+    first = found[0]
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    return f"looks like a secret: {first.kind} in {first.place}{more}"

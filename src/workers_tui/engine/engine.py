@@ -1,0 +1,203 @@
+"""One engine: builds the nouns, starts what runs beside them, closes it all.
+
+The verbs that front ends call are a line or two to the noun they belong to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+from workers_tui.engine.background import Background
+from workers_tui.engine.build import build_parts
+from workers_tui.engine.calls import Calls
+from workers_tui.engine.errors import WorkersError, WrongUse
+from workers_tui.engine.events import Level
+from workers_tui.engine.job import CallRequest, Job, JobKind, Origin
+from workers_tui.engine.options import EngineOptions
+from workers_tui.engine.parts import Parts
+from workers_tui.engine.recovery import Recovered, keep_recovering, recover
+from workers_tui.engine.results import read_result
+from workers_tui.engine.shapes import job_json
+from workers_tui.engine.stats import Stats
+from workers_tui.engine.tier_board import TierBoard
+
+__all__ = ["Engine", "EngineOptions"]
+
+
+class Engine:
+    """Everything behind the front ends. Made by `start`, ended by `close`."""
+
+    def __init__(self, parts: Parts, background: Background, opened: AsyncExitStack) -> None:
+        self.parts = parts
+        self.id = parts.id
+        self.home = parts.home
+        self.environ = parts.environ
+        self.clock = parts.clock
+        self.board = parts.board
+        self.events = parts.events
+        self.store = parts.store
+        self.config = parts.config
+        self.jobs = parts.jobs
+        self.budget = parts.budget
+        self.ledger = parts.ledger
+        self.prices = parts.prices
+        self.providers = parts.providers
+        self.upstream = parts.upstream
+        self.queue = parts.queue
+        self.calls = Calls(parts)
+        self.background = background
+        self._opened = opened
+        self._tiers = TierBoard(
+            parts.board, lambda: parts.config.settings, parts.providers, parts.prices
+        )
+
+    @classmethod
+    async def start(cls, options: EngineOptions) -> Engine:
+        """A working engine. Raises WorkersError when the home or the store cannot be used."""
+        async with AsyncExitStack() as opened:
+            parts = await build_parts(options, opened)
+            background = Background(parts.events)
+            opened.push_async_callback(background.close)
+            engine = cls(parts, background, opened)
+            await engine._begin(options)
+            engine._opened = opened.pop_all()
+        return engine
+
+    async def _begin(self, options: EngineOptions) -> None:
+        await self.ledger.load()
+        recovered = await recover(self.home, self.store, self.jobs, self.budget, self.clock)
+        self._tell_recovered(recovered)
+        await self.jobs.load()
+        self.jobs.on_cancel(self.calls.cancel)
+        await self.prices.load_lists()
+        await self.budget.refresh()
+        self.config.on_change(self._settings_changed)
+        self.providers.show()
+        await self._tiers.load(self.jobs)
+        self.background.start(self._tiers.follow(), "job")
+        self.background.start(self.budget.keep_fresh(), "budget")
+        self.background.start(
+            keep_recovering(
+                self.home, self.store, self.jobs, self.budget, self.clock, self._tell_recovered
+            ),
+            "store",
+        )
+        if options.watch:
+            self.background.start(self.config.watch(), "config")
+            self.background.start(self._refresh_prices(), "provider")
+
+    def _tell_recovered(self, found: Recovered) -> None:
+        if found:
+            text = (
+                f"another program ended without good-bye: {found.jobs} jobs are lost, "
+                f"{found.holds} holds were booked as estimates"
+            )
+            self.events.tell("store", text, level=Level.WARNING)
+
+    def _settings_changed(self) -> None:
+        """The cap, the tiers, the number of places: all count from now on."""
+        self.queue.move()
+        self.providers.show()
+        self._tiers.show()
+        self.background.start(self.budget.refresh(), "budget")
+
+    async def _refresh_prices(self) -> None:
+        await self.prices.load_table()
+        for provider in self.providers.all():
+            with contextlib.suppress(WorkersError):  # a list that cannot be had is not needed yet
+                await self.prices.refresh(provider.name)
+        self._tiers.show()
+
+    async def drain(self, reason: str) -> None:
+        """Take nothing new and wait until every job here has ended."""
+        await self.calls.drain(reason)
+
+    async def close(self) -> None:
+        """Cancel what runs, settle it, and close everything."""
+        await self.calls.close("the end of the program")
+        await self._opened.aclose()
+
+    async def delegate(self, request: CallRequest, origin: Origin) -> Job:
+        """Queue one call. Raises WrongUse, ConfigError or PolicyRefused before a job exists."""
+        return await self.calls.start(request, origin)
+
+    async def delegate_batch(self, requests: Sequence[CallRequest], origin: Origin) -> list[Job]:
+        """Queue several calls; all or none."""
+        return await self.calls.start_batch(requests, origin)
+
+    async def job(self, job_id: str) -> Job:
+        """The job as it is. Raises UnknownJob."""
+        return await self.jobs.get(job_id)
+
+    async def list_jobs(self, **wanted: Any) -> list[Job]:
+        """Jobs of all days and engines, newest first; see `Jobs.find`."""
+        return await self.jobs.find(**wanted)
+
+    async def ended(self, job_id: str) -> Job:
+        """The job once it has ended, whichever engine runs it."""
+        run = self.calls.get(job_id)
+        if run is None:
+            return await self.jobs.ended(job_id)
+        await run.finished.wait()
+        return await self.jobs.get(run.job_id)
+
+    def failure(self, job_id: str) -> WorkersError | None:
+        """Why a job of this engine did not end well, as the error that ended it."""
+        run = self.calls.get(job_id)
+        return run.failure if run else None
+
+    async def text(self, job_id: str, offset: int = 0, limit: int | None = None) -> str:
+        """The job's text, or a part of it, also while it comes."""
+        job = await self.jobs.get(job_id)
+        if job.result_path is None:
+            return ""
+        return await asyncio.to_thread(read_result, job.result_path, offset, limit)
+
+    def peek(self, job_id: str) -> str:
+        """The newest text of a job of this engine, without waiting for anything."""
+        run = self.calls.get(job_id)
+        return run.tail() if run else ""
+
+    async def cancel(self, job_id: str, by: str = "you") -> None:
+        """Cancel a job, whichever engine runs it. Raises UnknownJob, WrongUse when it has ended."""
+        job = await self.jobs.get(job_id)
+        if job.state.ended:
+            raise WrongUse(f"job {job.id} has ended already: {job.state.value}")
+        await self.jobs.ask_cancel(job.id, by)
+
+    def approve(self, job_id: str) -> None:
+        """Let a job go on that waits for the user."""
+        self.calls.answer(job_id, accept=True)
+
+    def reject(self, job_id: str) -> None:
+        """Refuse a job that waits for the user."""
+        self.calls.answer(job_id, accept=False)
+
+    async def rerun(self, job_id: str, tier: str | None = None) -> Job:
+        """Do a call once more, on another tier if one is named."""
+        job = await self.jobs.get(job_id)
+        if job.kind is not JobKind.CALL:
+            raise WrongUse(f"job {job.id} is an agent's: follow it up instead")
+        return await self.calls.again(job, tier)
+
+    def pause(self) -> None:
+        """Start nothing new; what runs goes on."""
+        self.queue.pause()
+
+    def resume(self) -> None:
+        """Start again, and use paused providers again."""
+        self.providers.resume()
+        self.queue.resume()
+
+    async def stats(self) -> dict[str, Any]:
+        """The numbers of contract 4.7, `stats`."""
+        return await Stats(self.budget, self.ledger, self.config).all()
+
+    @staticmethod
+    def job_json(job: Job) -> dict[str, Any]:
+        """A row of contract 4.7, `jobs`."""
+        return job_json(job)
