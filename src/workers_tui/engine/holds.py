@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
@@ -96,11 +95,14 @@ def newest_day(conn: sqlite3.Connection, until: date | None = None) -> date | No
     return None if day is None else date.fromisoformat(day)
 
 
-def of_engines_other_than(conn: sqlite3.Connection, engines: Iterable[str]) -> list[Hold]:
-    """Holds whose engine is none of these."""
-    known = list(engines)
-    marks = ",".join("?" * len(known))
-    rows = conn.execute(f"{_SELECT} WHERE engine NOT IN ({marks}) ORDER BY made_at", known)
+def engines(conn: sqlite3.Connection) -> set[str]:
+    """Engines that have holds."""
+    return {engine for (engine,) in conn.execute("SELECT DISTINCT engine FROM holds")}
+
+
+def of_engine(conn: sqlite3.Connection, engine: str) -> list[Hold]:
+    """Holds of one engine, oldest first."""
+    rows = conn.execute(f"{_SELECT} WHERE engine=? ORDER BY made_at", (engine,))
     return [_hold(row) for row in rows]
 
 

@@ -34,6 +34,7 @@ from workers_tui.engine.job import (
     WaitingFor,
 )
 from workers_tui.engine.job_rows import MIGRATIONS, Filter
+from workers_tui.engine.money import Cost
 from workers_tui.engine.store import Store
 
 __all__ = [
@@ -121,6 +122,20 @@ class Jobs:
         number, new = await self._store.write(work, durable=ends)
         self._put(new, number)
         return new
+
+    async def correct_cost(self, job_id: str, cost: Cost | None) -> None:
+        """Give an ended job its final cost; one that is live, or gone, is left alone."""
+
+        def work(conn: sqlite3.Connection) -> tuple[int, Job] | None:
+            old = job_rows.get(conn, job_id)
+            if old is None or not old.state.ended or old.cost == cost:
+                return None
+            new = replace(old, cost=cost)
+            return job_rows.update(conn, new), new
+
+        changed = await self._store.write(work)
+        if changed is not None:
+            self._put(changed[1], changed[0])
 
     def show(self, job_id: str, **changes: Any) -> Job:
         """Show changes on the board only, such as counts while text streams in.

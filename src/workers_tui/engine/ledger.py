@@ -28,7 +28,7 @@ from workers_tui.engine.usage import Usage
 from workers_tui.engine.usage_check import count_bad
 from workers_tui.engine.usage_lines import NAMELESS, Line, parse
 
-__all__ = ["MIGRATIONS", "Entry", "Ledger", "LedgerHealth", "Totals", "add_costs"]
+__all__ = ["MIGRATIONS", "Entry", "Ledger", "LedgerHealth", "Totals", "add_costs", "job_sum"]
 
 log = logging.getLogger(__name__)
 
@@ -103,9 +103,7 @@ class Ledger:
 
     async def of_job(self, job: str) -> tuple[Usage, Cost | None]:
         """Usage and cost of a job over all its requests; None when nothing was booked."""
-        rows = await self._store.read(lambda conn: ledger_rows.of_job(conn, job))
-        usage = sum((row.entry.usage for row in rows), Usage())
-        return usage, add_costs(_now(rows))
+        return await self._store.read(lambda conn: job_sum(conn, job))
 
     async def totals(self, day: date | None = None, *, by: Axis | None = None) -> dict[str, Totals]:
         """Sums of one day or of all days, by name; one sum under "" without `by`."""
@@ -171,6 +169,13 @@ class Ledger:
             bad += len(batch) - len(good)
             taken += await self._store.write(lambda conn, good=good: _take(conn, good, own=own))
         return taken, bad
+
+
+def job_sum(conn: sqlite3.Connection, job: str) -> tuple[Usage, Cost | None]:
+    """Usage and cost of a job over all its requests; None when nothing was booked."""
+    rows = ledger_rows.of_job(conn, job)
+    usage = sum((row.entry.usage for row in rows), Usage())
+    return usage, add_costs(_now(rows))
 
 
 def add_costs(costs: Iterable[Cost]) -> Cost | None:

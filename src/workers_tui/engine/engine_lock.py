@@ -1,0 +1,71 @@
+"""Who lives: each engine holds an OS lock on a file of its own while it runs.
+
+An engine is dead when its lock can be taken, or when its file is gone; never
+by pid or heartbeat. The operating system drops the lock however it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+SUFFIX = ".lock"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLock:
+    """A lock that is held; it also names the engine."""
+
+    id: str
+    path: Path
+    fd: int
+
+    @classmethod
+    def take(cls, engines: Path) -> EngineLock:
+        """Make a new engine's lock, held before its file can be seen.
+
+        Raises OSError when the directory cannot be written.
+        """
+        engine_id = secrets.token_hex(6)
+        path = engines / f"{engine_id}{SUFFIX}"
+        staged = engines / f".{engine_id}.new"
+        fd = os.open(staged, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            staged.rename(path)
+        except BaseException:
+            os.close(fd)
+            staged.unlink(missing_ok=True)
+            raise
+        return cls(engine_id, path, fd)
+
+    def release(self) -> None:
+        """Leave: the file goes first, so nobody finds it unlocked and takes us for dead."""
+        self.path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            os.close(self.fd)
+
+
+def take_dead(engines: Path, engine_id: str) -> EngineLock | None:
+    """The lock of a dead engine, so that only one engine cleans up after it.
+
+    None when it lives, or when another engine cleans up. A missing file is
+    made anew: a living engine always has one.
+    """
+    path = engines / f"{engine_id}{SUFFIX}"
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return None
+    return EngineLock(engine_id, path, fd)
+
+
+def known_engines(engines: Path) -> set[str]:
+    """Engines that have a lock file, alive or dead."""
+    return {path.name.removesuffix(SUFFIX) for path in engines.glob(f"*{SUFFIX}")}
