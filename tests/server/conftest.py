@@ -10,8 +10,8 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-
 from tests.server.fake_engine import FakeEngine
+
 from workers_tui.home.places import Home
 from workers_tui.home.server_record import ensure_token, read_token
 from workers_tui.server.host import Host

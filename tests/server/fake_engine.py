@@ -14,7 +14,7 @@ from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.clock import SystemClock
 from workers_tui.engine.errors import UnknownJob, WorkersError
 from workers_tui.engine.events import Events
-from workers_tui.engine.jobs import CallRequest, Job, JobKind, JobState, Origin
+from workers_tui.engine.job import CallRequest, Job, JobKind, JobState, Origin
 from workers_tui.engine.money import Cost, CostSource
 from workers_tui.engine.settings import Settings, Tier
 from workers_tui.engine.usage import Usage
@@ -36,7 +36,7 @@ class FakeEngine:
         self.board = Board()
         self.events = Events(self.board, self.clock)
         self.config = SimpleNamespace(settings=SETTINGS)
-        self.agents = SimpleNamespace(trace=lambda job_id: [])
+        self.agents = SimpleNamespace(trace=lambda _: [])
         self.hold = False
         """Jobs wait for `release` instead of ending at once."""
         self.refusal: WorkersError | None = None

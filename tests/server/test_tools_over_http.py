@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-
 from tests.server.conftest import Connect
 from tests.server.fake_engine import FakeEngine
 

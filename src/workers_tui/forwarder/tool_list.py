@@ -19,8 +19,7 @@ MAX_TIERS = 12
 
 def load() -> dict[str, Any]:
     """The generated file: `{"instructions": {mode: text}, "tools": {mode: [tool]}}`."""
-    value = json.loads(FILE.read_bytes())
-    assert isinstance(value, dict)
+    value: dict[str, Any] = json.loads(FILE.read_bytes())
     return value
 
 
@@ -28,8 +27,7 @@ def fill(tools: list[dict[str, Any]], tiers: Iterable[tuple[str, str]]) -> list[
     """The tools with the tiers named where the file has a gap for them."""
     said = describe(tiers)
     text = json.dumps(tools).replace(TIERS, json.dumps(said)[1:-1])
-    filled = json.loads(text)
-    assert isinstance(filled, list)
+    filled: list[dict[str, Any]] = json.loads(text)
     return filled
 
 

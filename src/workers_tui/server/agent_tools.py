@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
+from workers_tui.engine.agent_request import AgentRequest, FollowUp
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.errors import WrongUse
-from workers_tui.engine.jobs import Job
+from workers_tui.engine.job import Job
 from workers_tui.server import replies
-from workers_tui.server.call import Arguments, Call
+from workers_tui.server.call import Arguments, Call, begun
 from workers_tui.server.following import follow_for
 from workers_tui.server.replies import Reply
 from workers_tui.server.roots import required
@@ -17,6 +18,7 @@ from workers_tui.server.roots import required
 if TYPE_CHECKING:
     from workers_tui.engine.engine import Engine
 
+NOT_FIELDS = ("job_id", "session_id", "wait_seconds")
 LISTS = ("add_dirs", "allowed_tools", "disallowed_tools")
 
 
@@ -28,30 +30,35 @@ class AgentTools:
 
     async def start(self, arguments: Arguments, call: Call) -> Reply:
         roots = required(await call.roots())
-        request = self._request(arguments)
-        job = await self._engine.agents.start(request, call.origin(roots))
-        return await self._answer(job, arguments, call)
+        request = AgentRequest(**_fields(arguments))
+        return await self._answer(
+            self._begin(self._engine.agents.start(request, call.origin(roots))), arguments, call
+        )
 
     async def followup(self, arguments: Arguments, call: Call) -> Reply:
         named = [arguments[key] for key in ("job_id", "session_id") if key in arguments]
         if len(named) != 1:
             raise WrongUse("name the agent by job_id or by session_id")
-        request = self._request(arguments)
+        request = FollowUp(target=named[0], **_fields(arguments))
         roots = required(await call.roots())
-        job = await self._engine.agents.followup(named[0], request, call.origin(roots))
-        return await self._answer(job, arguments, call)
+        return await self._answer(
+            self._begin(self._engine.agents.followup(request, call.origin(roots))), arguments, call
+        )
 
-    async def models(self, arguments: Arguments, call: Call) -> Reply:
+    async def models(self, _: Arguments, __: Call) -> Reply:
         board = self._engine.board
         workers = [board.get(Key(Topic.WORKER, name)) for name in board.names(Topic.WORKER)]
         lines = [worker.line() for worker in workers if worker is not None]
-        return Reply("\n".join(lines) or "no agent worker yet; make one: workers-tui worker presets")
+        return Reply("\n".join(lines) or "no agent worker yet: workers-tui worker presets")
 
-    async def _answer(self, job: Job, arguments: Arguments, call: Call) -> Reply:
-        await call.started([job])
-        now = await follow_for(
-            self._engine, job.id, arguments.get("wait_seconds", 0), call.report
-        )
+    async def _begin(self, start: Coroutine[Any, Any, Job]) -> Sequence[Job]:
+        return [await start]
+
+    async def _answer(
+        self, start: Coroutine[Any, Any, Sequence[Job]], arguments: Arguments, call: Call
+    ) -> Reply:
+        (job,) = await begun(call, start)
+        now = await follow_for(self._engine, job.id, arguments.get("wait_seconds", 0), call.report)
         if now.state.ended:
             limit = self._engine.config.settings.max_return_chars
             return replies.call_reply(now, await self._engine.text(now.id), limit)
@@ -61,16 +68,13 @@ class AgentTools:
             meta=replies.meta(now),
         )
 
-    def _request(self, arguments: Arguments) -> Any:
-        # The agent flow is loaded when the first agent is asked for.
-        from workers_tui.engine.agent_runs import AgentRequest
 
-        if ("prompt" in arguments) == ("prompt_file" in arguments):
-            raise WrongUse("give the work as prompt or as prompt_file")
-        skipped = {"job_id", "session_id", "wait_seconds"}
-        fields: dict[str, Any] = {
-            key: tuple(value) if key in LISTS else value
-            for key, value in arguments.items()
-            if key not in skipped
-        }
-        return AgentRequest(**fields)
+def _fields(arguments: Arguments) -> dict[str, Any]:
+    """A tool's arguments as the engine's request takes them."""
+    if ("prompt" in arguments) == ("prompt_file" in arguments):
+        raise WrongUse("give the work as prompt or as prompt_file")
+    return {
+        key: tuple(value) if key in LISTS else value
+        for key, value in arguments.items()
+        if key not in NOT_FIELDS
+    }

@@ -1,4 +1,4 @@
-"""Checks a tool call's arguments against the tool's short schema, and says what is wrong in words."""
+"""Checks a call's arguments against the tool's short schema, and says what is wrong in words."""
 
 from __future__ import annotations
 
@@ -12,19 +12,24 @@ KINDS: dict[str, type | tuple[type, ...]] = {
     "array": list,
     "object": dict,
 }
-ARTICLES = {"string": "a text", "integer": "a whole number", "array": "a list", "object": "an object"}
+ARTICLES = {
+    "string": "a text",
+    "integer": "a whole number",
+    "array": "a list",
+    "object": "an object",
+}
 
 
 def check(schema: dict[str, Any], value: Any, where: str = "") -> None:
     """Raise WrongUse when the value does not fit. Only what our schemas use is known here."""
-    kind = schema["type"]
+    kind: str = schema["type"]
     if not isinstance(value, KINDS[kind]) or isinstance(value, bool):
         raise WrongUse(f"{where or 'arguments'} must be {ARTICLES[kind]}")
-    if kind == "object":
+    if isinstance(value, dict):
         _check_object(schema, value, where)
-    elif kind == "array":
+    elif isinstance(value, list):
         _check_array(schema, value, where)
-    elif kind == "integer":
+    elif isinstance(value, int):
         low, high = schema.get("minimum", value), schema.get("maximum", value)
         if not low <= value <= high:
             raise WrongUse(f"{where} must be between {low} and {high}, not {value}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workers_tui.engine.jobs import Job, Origin
+from workers_tui.engine.job import Job, Origin
 from workers_tui.server.following import Report
 from workers_tui.server.sessions import Client
 
@@ -27,6 +28,8 @@ class Call:
     """Sends progress."""
     started: Callable[[Iterable[Job]], Awaitable[None]]
     """Told which jobs the call became, as soon as they exist."""
+    keep: Callable[[asyncio.Task[Any]], None]
+    """Holds a task that must not be lost before it is done."""
     tool_use_id: str | None = None
     """Claude Code's id of this call."""
 
@@ -41,3 +44,19 @@ class Call:
             tool_use_id=self.tool_use_id,
             client=self.client.name or None,
         )
+
+
+async def begun(call: Call, start: Coroutine[Any, Any, Sequence[Job]]) -> Sequence[Job]:
+    """The jobs that a start makes, told to the call even if the client leaves meanwhile.
+
+    A start that is broken off half-way could leave a job that nobody knows.
+    """
+
+    async def both() -> Sequence[Job]:
+        jobs = await start
+        await call.started(jobs)
+        return jobs
+
+    task = asyncio.create_task(both())
+    call.keep(task)
+    return await asyncio.shield(task)

@@ -27,7 +27,7 @@ class Control:
         self._host = host
         self._token = token
 
-    async def health(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def health(self, scope: Scope, _: Receive, send: Send) -> None:
         nonce = _query(scope, "nonce")
         said = {
             "name": "workers-tui",
@@ -40,7 +40,7 @@ class Control:
             said["proof"] = prove(self._token.value, nonce[:200])
         await answer(send, 200, said)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, _: Receive, send: Send) -> None:
         match scope["method"], scope["path"]:
             case "POST", "/control/hand-over":
                 await self._hand_over(send)

@@ -8,17 +8,13 @@ The heavy imports happen in a thread, so a screen is painted before them.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import errno
 import os
-import socket
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from workers_tui import __version__
 from workers_tui.engine.board import Key, ServerView, Topic
-from workers_tui.engine.errors import WorkersError, WrongUse
 from workers_tui.engine.events import Level
 from workers_tui.home.server_record import (
     ServerRecord,
@@ -28,7 +24,17 @@ from workers_tui.home.server_record import (
 )
 from workers_tui.server import claim
 from workers_tui.server.control import Control
-from workers_tui.server.gate import Gate, Token, Traffic, own_hosts
+from workers_tui.server.gate import (
+    App,
+    Gate,
+    Receive,
+    Scope,
+    Send,
+    Token,
+    Traffic,
+    own_hosts,
+)
+from workers_tui.server.listener import Listener, listen
 from workers_tui.server.sessions import Clients
 
 if TYPE_CHECKING:
@@ -40,7 +46,8 @@ Kind = Literal["dashboard", "serve", "background"]
 IDLE = 60.0
 LOOK_EVERY = 1.0
 CLAIM_WAIT = 10.0
-PORTS_TRIED = 50
+ANSWER_WAIT = 0.5
+"""For the last calls to pass their jobs' outcome on."""
 
 
 class Host:
@@ -143,7 +150,7 @@ class Host:
 
     async def _wait_for_claim(self) -> None:
         """As a viewer: take over when the one who serves has left."""
-        while not self.claim.take():
+        while not self.claim.take():  # noqa: ASYNC110 - the lock is another process's
             await asyncio.sleep(LOOK_EVERY)
         self._message = ""
         await self._serve()
@@ -152,40 +159,41 @@ class Host:
         home = self.engine.home
         try:
             await asyncio.to_thread(ensure_token, home)
-            listener = await asyncio.to_thread(self._bind)
+            listener = await asyncio.to_thread(listen, *self._address)
             # A second of imports: in a thread, so that the screen stays alive meanwhile.
             web = await asyncio.to_thread(import_module, "workers_tui.server.web")
         except BaseException:
             self.claim.release()
             raise
-        port = listener.getsockname()[1]
-        await self._open(web, listener, port)
-        self.url = f"http://{_literal(self._address[0])}:{port}/mcp"
+        self._message = listener.message
+        side = await self._open(web, listener)
+        self.url = listener.url
         record = ServerRecord(self.url, os.getpid(), __version__)
         await asyncio.to_thread(write_record, home, record)
         self._show()
-        self._spawn(self._watch())
+        self._spawn(self._watch(side))
         if self.kind == "background":
             self._spawn(self._leave_when_idle())
 
-    async def _open(self, web: Any, listener: socket.socket, port: int) -> None:
-        hosts = own_hosts(self._address[0], port)
+    async def _open(self, web: Any, listener: Listener) -> McpSide:
+        hosts = own_hosts(self._address[0], listener.port)
         doors = web.Doors(self.engine, self.clients, self._project, seen=self._show)
-        self._side = side = web.make_side(doors)
+        side: McpSide = web.make_side(doors)
+        self._side = side
         token = Token(self.engine.home)
         control = Control(self, token)
         routes = {
             "/mcp": web.mcp_app(side, hosts),
             "/healthz": control.health,
             "/control": control,
-            **_gateway(self.engine),
+            "/gateway": _gateway(self.engine),
         }
         ready = asyncio.Event()
         self._serving = asyncio.create_task(
             web.serve(
                 side,
                 Gate(web.route(routes), token, hosts, self.traffic),
-                listener,
+                listener.socket,
                 ready.set,
                 self._stop,
                 self._drain,
@@ -196,33 +204,15 @@ class Host:
         waiter.cancel()
         if self._serving.done():
             self._serving.result()
+        return side
 
     async def _drain(self) -> None:
         if self._side is not None:
             self._side.doors.taking = False
         await self.engine.drain(self._reason)
 
-    def _bind(self) -> socket.socket:
-        """A listening socket on the wanted port, else on the next free one, which is said."""
-        host, wanted = self._address
-        for port in [wanted, *range(wanted + 1, min(wanted + PORTS_TRIED, 65536)), 0]:
-            try:
-                listener = _listen(host, port)
-            except OSError as error:
-                if error.errno not in {errno.EADDRINUSE, errno.EACCES}:
-                    raise WrongUse(f"cannot listen on {host}: {error.strerror}") from error
-                continue
-            if wanted and port != wanted:
-                taken = listener.getsockname()[1]
-                who = claim.name_stranger(host, wanted)
-                self._message = f"port {wanted} is taken by {who}, took {taken}"
-            return listener
-        raise WorkersError(f"no free port on {host}")
-
-    async def _watch(self) -> None:
+    async def _watch(self, side: McpSide) -> None:
         """Tell clients when the tiers or the delegation mode change."""
-        side = self._side
-        assert side is not None
         watcher = self.engine.board.watch()
         known = (side.tiers(), side.modes())
         try:
@@ -236,17 +226,20 @@ class Host:
             watcher.close()
 
     async def _leave_when_idle(self) -> None:
-        while self.taking and (self.running() or self.traffic.idle_for() < self._idle):
+        while self._busy():  # noqa: ASYNC110 - it is the passing of time that is waited for
             await asyncio.sleep(min(LOOK_EVERY, self._idle / 4))
         if self.taking:
             self.taking = False
             self.gone.set()
 
+    def _busy(self) -> bool:
+        return self.taking and (bool(self.running()) or self.traffic.idle_for() < self._idle)
+
     async def _leave_when_done(self) -> None:
         """After a hand-over: wait for the jobs, and for the calls that wait for them."""
-        while self.running():
+        while self.running():  # noqa: ASYNC110 - cheap, and only once in a server's life
             await asyncio.sleep(0.1)
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(ANSWER_WAIT)
         self.gone.set()
 
     def _leave(self) -> None:
@@ -281,28 +274,14 @@ async def start_server(
     return made
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sets TCP_NODELAY only on sockets that say they are TCP; without it
-    # each answer waits 40 ms for the client's acknowledgement.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(256)
-        listener.setblocking(False)
-    except OSError:
-        listener.close()
-        raise
-    return listener
+def _gateway(engine: Engine) -> App:
+    """The metering gateway, loaded when the first agent's request comes."""
+    made: list[App] = []
 
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if not made:
+            module = await asyncio.to_thread(import_module, "workers_tui.server.gateway")
+            made.append(module.gateway_app(engine))
+        await made[0](scope, receive, send)
 
-def _literal(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-def _gateway(engine: Engine) -> dict[str, Any]:
-    """The metering gateway's routes; its module is loaded with the server's."""
-    with contextlib.suppress(ModuleNotFoundError):
-        return {"/gateway": import_module("workers_tui.server.gateway").gateway_app(engine)}
-    return {}
+    return app

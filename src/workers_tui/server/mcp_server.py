@@ -20,18 +20,17 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from workers_tui import __version__
-from workers_tui.engine.jobs import Job
+from workers_tui.engine.job import Job
 from workers_tui.forwarder import tool_list
 from workers_tui.forwarder.told import unpack
 from workers_tui.home.switches import delegation_mode
 from workers_tui.server import schemas
 from workers_tui.server.call import Call
-from workers_tui.server.following import Report
 from workers_tui.server.replies import Reply
 from workers_tui.server.roots import choose, from_uris
+from workers_tui.server.running import Key, RunningCalls
 from workers_tui.server.sessions import Client, Clients
 from workers_tui.server.tools import Tools
 
@@ -49,7 +48,7 @@ ROOTS_WAIT = 2.0
 ROOTS = "roots"
 
 
-class RootsNeeded(Exception):  # noqa: N818 - not an error: the call goes on after the answer
+class RootsNeeded(Exception):
     """A sessionless client must say its roots and call again."""
 
 
@@ -64,8 +63,7 @@ class Doors:
     """False once another server has taken over: new calls are sent there."""
     seen: Callable[[], None] = lambda: None
     """Called when a client shows up or leaves."""
-    jobs_of: dict[tuple[str, Any], list[str]] = field(default_factory=dict)
-    """Jobs of running calls, by client and request."""
+    running: RunningCalls = field(default_factory=RunningCalls)
 
 
 class WorkersServer(Server[Any]):
@@ -87,6 +85,7 @@ class McpSide:
     def __init__(self, doors: Doors) -> None:
         self.doors = doors
         self.tools = Tools(doors.engine)
+        self._kept: set[asyncio.Task[Any]] = set()
         self.bus = InMemorySubscriptionBus()
         self.listeners = ListenHandler(self.bus)
         self.server = WorkersServer(
@@ -117,7 +116,9 @@ class McpSide:
         return result
 
     async def list_tools(
-        self, ctx: Context, params: types.PaginatedRequestParams | None
+        self,
+        ctx: Context,
+        params: types.PaginatedRequestParams | None,  # noqa: ARG002 - the list has one page
     ) -> types.ListToolsResult:
         client = self._meet(ctx)
         made = tool_list.fill(schemas.tool_list(self._mode(client.told.delegation)), self.tiers())
@@ -141,10 +142,14 @@ class McpSide:
             if not client.handshake:
                 await self._cancel_jobs(key, client)
             raise
-        self.doors.jobs_of.pop(key, None)
+        self.doors.running.ended(key)
         return _result(reply)
 
-    async def roots_changed(self, ctx: Context, params: types.NotificationParams) -> None:
+    async def roots_changed(
+        self,
+        ctx: Context,
+        params: types.NotificationParams,  # noqa: ARG002 - it says nothing
+    ) -> None:
         self._meet(ctx).roots = None
 
     async def tools_changed(self) -> None:
@@ -169,7 +174,9 @@ class McpSide:
     def _meet(self, ctx: Context) -> Client:
         params = ctx.session.client_params
         info = params.client_info if params is not None else None
-        client = self.doors.clients.meet(_headers(ctx), f"{info.name} {info.version}" if info else "")
+        client = self.doors.clients.meet(
+            _headers(ctx), f"{info.name} {info.version}" if info else ""
+        )
         if client.handshake and client.tell_tools_changed is None:
             client.tell_tools_changed = ctx.session.send_tool_list_changed
         self.doors.seen()
@@ -180,14 +187,15 @@ class McpSide:
         ctx: Context,
         params: types.CallToolRequestParams,
         client: Client,
-        key: tuple[str, Any],
+        key: Key,
     ) -> Call:
         said = ctx.meta or {}
         report = _reporter(ctx)
 
         async def started(jobs: Iterable[Job]) -> None:
             ids = [job.id for job in jobs]
-            self.doors.jobs_of[key] = ids
+            if not self.doors.running.started(key, ids):
+                await self._cancel_all(ids, client)
             if client.told.forwarder:
                 # The forwarder must know the job before this server may die.
                 await report(0, None, f"job {' '.join(ids)} queued", {"workers-tui/jobs": ids})
@@ -201,8 +209,13 @@ class McpSide:
             roots=roots,
             report=report,
             started=started,
-            tool_use_id=said.get(TOOL_USE_ID) or said.get(CALL_ID),
+            keep=self._keep,
+            tool_use_id=_text(said.get(TOOL_USE_ID)) or _text(said.get(CALL_ID)),
         )
+
+    def _keep(self, task: asyncio.Task[Any]) -> None:
+        self._kept.add(task)
+        task.add_done_callback(self._kept.discard)
 
     async def _roots(
         self, ctx: Context, params: types.CallToolRequestParams, client: Client
@@ -240,9 +253,16 @@ class McpSide:
         client = self._meet(ctx)
         await self._cancel_jobs((client.key, request), client)
 
-    async def _cancel_jobs(self, key: tuple[str, Any], client: Client) -> None:
-        for job_id in self.doors.jobs_of.pop(key, []):
+    async def _cancel_jobs(self, key: Key, client: Client) -> None:
+        await self._cancel_all(self.doors.running.cancel(key), client)
+
+    async def _cancel_all(self, jobs: Iterable[str], client: Client) -> None:
+        for job_id in jobs:
             await self.doors.engine.cancel(job_id, by=client.name or "client")
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _headers(ctx: Context) -> dict[str, str]:
@@ -276,5 +296,3 @@ def _result(reply: Reply) -> types.CallToolResult:
     return types.CallToolResult.model_validate(
         {"content": content, "isError": reply.error, "_meta": reply.meta or None}
     )
-
-

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from workers_tui.engine.jobs import Job, JobState
+from workers_tui.engine.job import Job, JobState
 from workers_tui.engine.money import Cost, to_usd
 
 PAGE = 40_000
@@ -92,7 +92,7 @@ def clip(job: Job, text: str, limit: int, offset: int = 0) -> tuple[str, str]:
     end = offset + len(page)
     if end >= len(text):
         return page, ""
-    where = f' or read {job.result_path}' if job.result_path else ""
+    where = f" or read {job.result_path}" if job.result_path else ""
     note = (
         f"\n[characters {offset}-{end} of {len(text)}; go on with "
         f'delegate_result(job_id="{job.id}", offset={end}){where}]'
@@ -108,15 +108,15 @@ def failure(job: Job, text: str) -> str:
     if job.cost is not None:
         line += f"; {money(job.cost)} spent"
     if text:
-        line += (
-            f'; {len(text)} characters came, read them with delegate_result(job_id="{job.id}")'
-        )
+        line += f'; {len(text)} characters came, read them with delegate_result(job_id="{job.id}")'
     return " ".join(line.split("\n"))
 
 
 def batch_reply(jobs: Sequence[Job], texts: Sequence[str], limit: int) -> Reply:
     """One block per job in input order; the limit is shared, an error only when all failed."""
-    shares = share(limit, [0 if job.written else len(text) for job, text in zip(jobs, texts, strict=True)])
+    shares = share(
+        limit, [0 if job.written else len(text) for job, text in zip(jobs, texts, strict=True)]
+    )
     blocks = []
     for number, (job, text, part) in enumerate(zip(jobs, texts, shares, strict=True), start=1):
         told = call_reply(job, text, part)
@@ -129,7 +129,7 @@ def batch_reply(jobs: Sequence[Job], texts: Sequence[str], limit: int) -> Reply:
 
 
 def share(limit: int, lengths: Sequence[int]) -> list[int]:
-    """Split a number of characters: short texts take what they need, long ones the same part each."""
+    """Split a limit: short texts take what they need, long ones get the same part each."""
     shares = [0] * len(lengths)
     left, waiting = limit, sorted(range(len(lengths)), key=lambda index: lengths[index])
     for done, index in enumerate(waiting):

@@ -64,7 +64,6 @@ CALL = {
     "write_to": text("save the answer here; you get the first 20 lines"),
     "max_tokens": number(1, 1_000_000),
 }
-MODE = {"type": "string", "enum": ["default", "acceptEdits", "plan", "dontAsk"]}
 
 
 def tool(
@@ -143,7 +142,7 @@ def _agents(mode: str) -> list[Schema]:
                 max_turns=number(1, 1000),
                 allowed_tools=texts(),
                 disallowed_tools=texts(),
-                permission_mode=MODE,
+                permission_mode=text(),
                 append_system_prompt=text(),
                 wait_seconds=WAIT,
             ),
@@ -157,7 +156,7 @@ def _agents(mode: str) -> list[Schema]:
                 session_id=text(),
                 prompt=text(),
                 prompt_file=text(),
-                permission_mode=MODE,
+                permission_mode=text(),
                 max_turns=number(1, 1000),
                 wait_seconds=WAIT,
             ),
@@ -176,9 +175,7 @@ def _jobs() -> list[Schema]:
         tool(
             "delegate_result",
             "A job's answer, in pages.",
-            shape(
-                ["job_id"], job_id=text(), wait_seconds=WAIT, offset=number(0, 1_000_000_000)
-            ),
+            shape(["job_id"], job_id=text(), wait_seconds=WAIT, offset=number(0, 1_000_000_000)),
             read_only=True,
         ),
         tool("delegate_cancel", "Stop a job.", shape(["job_id"], job_id=text())),

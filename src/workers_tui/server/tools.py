@@ -7,15 +7,15 @@ WorkersError becomes a tool error.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workers_tui.engine.errors import KeyRejected, PolicyRefused, WorkersError, WrongUse
-from workers_tui.engine.jobs import CallRequest, Job, JobKind, JobState, Origin
+from workers_tui.engine.job import CallRequest, Job, JobKind, JobState, Origin
 from workers_tui.server import replies, schemas
 from workers_tui.server.agent_tools import AgentTools
 from workers_tui.server.arguments import check
-from workers_tui.server.call import Arguments, Call
+from workers_tui.server.call import Arguments, Call, begun
 from workers_tui.server.following import follow, follow_for
 from workers_tui.server.replies import Reply
 from workers_tui.server.roots import required
@@ -42,7 +42,7 @@ class Tools:
             "delegate_status": self.status,
             "delegate_result": self.result,
             "delegate_cancel": self.cancel,
-            "delegate_list": self.list,
+            "delegate_list": self.jobs,
             "worker_stats": self.stats,
             "worker_models": agents.models,
         }
@@ -64,22 +64,21 @@ class Tools:
 
     def _checked(self, name: str, arguments: Mapping[str, Any]) -> Arguments:
         """The arguments without nulls, which some models send for what they leave out."""
-        given = _without_nulls(dict(arguments))
+        given: Arguments = _without_nulls(dict(arguments))
         check(self._shapes[name], given)
         return given
 
     async def delegate(self, arguments: Arguments, call: Call) -> Reply:
         request = call_request(arguments)
-        job = await self._engine.delegate(request, await self._origin([request], call))
-        await call.started([job])
+        origin = await self._origin([request], call)
+        (job,) = await begun(call, self._begin_one(request, origin))
         (ended,) = await follow(self._engine, [job], call.report)
         return replies.call_reply(ended, await self._text(ended), self._limit())
 
     async def delegate_batch(self, arguments: Arguments, call: Call) -> Reply:
         requests = [call_request(entry) for entry in arguments["jobs"]]
         origin = await self._origin(requests, call)
-        jobs = await self._engine.delegate_batch(requests, origin)
-        await call.started(jobs)
+        jobs = await begun(call, self._engine.delegate_batch(requests, origin))
         ended = await follow(self._engine, jobs, call.report)
         texts = [await self._text(job) for job in ended]
         return replies.batch_reply(ended, texts, self._limit())
@@ -109,7 +108,7 @@ class Tools:
         await self._engine.cancel(job.id, by=call.client.name or "client")
         return Reply(f"job {job.id} is being cancelled")
 
-    async def list(self, arguments: Arguments, call: Call) -> Reply:
+    async def jobs(self, arguments: Arguments, _: Call) -> Reply:
         state = arguments.get("state")
         if state is not None and state not in set(JobState):
             raise WrongUse(f"state is one of {', '.join(JobState)}")
@@ -119,8 +118,11 @@ class Tools:
         lines = [f"{replies.status_line(job)} | {_title(job)}" for job in jobs]
         return Reply("\n".join(lines) or "no jobs")
 
-    async def stats(self, arguments: Arguments, call: Call) -> Reply:
+    async def stats(self, _: Arguments, __: Call) -> Reply:
         return Reply(json.dumps(await self._engine.stats(), ensure_ascii=False, indent=1))
+
+    async def _begin_one(self, request: CallRequest, origin: Origin) -> Sequence[Job]:
+        return [await self._engine.delegate(request, origin)]
 
     async def _origin(self, requests: list[CallRequest], call: Call) -> Origin:
         wants_files = any(request.files or request.write_to for request in requests)
@@ -128,10 +130,12 @@ class Tools:
         return call.origin(roots)
 
     async def _text(self, job: Job) -> str:
-        return await self._engine.text(job.id)
+        text: str = await self._engine.text(job.id)
+        return text
 
     def _limit(self) -> int:
-        return self._engine.config.settings.max_return_chars
+        limit: int = self._engine.config.settings.max_return_chars
+        return limit
 
 
 def call_request(arguments: Arguments) -> CallRequest:

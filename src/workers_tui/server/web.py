@@ -31,7 +31,7 @@ class QuietServer(uvicorn.Server):
 def mcp_app(side: McpSide, hosts: set[str]) -> App:
     """The streamable-HTTP app of the SDK, for /mcp."""
     security = TransportSecuritySettings(allowed_hosts=sorted(hosts), allowed_origins=[])
-    app: App = side.server.streamable_http_app(transport_security=security)  # type: ignore[assignment]  # starlette names the same ASGI types
+    app: App = side.server.streamable_http_app(transport_security=security)
     return app
 
 
@@ -71,7 +71,7 @@ async def serve(
     server = QuietServer(config)
     async with side.server.session_manager.run():
         http = asyncio.create_task(server.serve(sockets=[listener]))
-        while not server.started and not http.done():
+        while not server.started and not http.done():  # noqa: ASYNC110 - uvicorn has no event
             await asyncio.sleep(0.005)
         ready()
         await stop.wait()

@@ -1,0 +1,137 @@
+"""One session with one server: initialize, requests, notices, and the stream it pushes on."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from workers_tui.forwarder.finder import Place
+from workers_tui.forwarder.frames import Message
+from workers_tui.forwarder.wire import Broken, Exchange
+
+MOVED = -32050
+"""The server's error code for: another one has taken over, nothing was done."""
+
+QUICK = 30.0
+
+
+class Elsewhere(Exception):
+    """The server refused before doing anything: session unknown, token changed, or moved."""
+
+
+class Server:
+    """A server that this client session is connected to."""
+
+    def __init__(
+        self, place: Place, headers: Mapping[str, str], deliver: Callable[[Server, Message], None]
+    ) -> None:
+        self.place = place
+        self.alive = True
+        self._headers = {
+            "authorization": f"Bearer {place.token}",
+            "content-type": "application/json",
+            "accept": "application/json, text/event-stream",
+            **headers,
+        }
+        self._deliver = deliver
+        self._ids = itertools.count(1)
+        self._stream: Exchange | None = None
+
+    def open(self, initialize: Message) -> None:
+        """Replay the client's initialize and listen. Raises NotSent, Broken or Elsewhere."""
+        exchange = self._post(
+            {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": initialize}, QUICK
+        )
+        try:
+            answer = next(iter(exchange.events()), {})
+        finally:
+            exchange.close()
+        version = answer.get("result", {}).get("protocolVersion")
+        if exchange.status != 200 or not version:
+            raise Broken(f"the server refused to initialize: {answer.get('error')}")
+        self._headers["mcp-protocol-version"] = version
+        if session := exchange.headers.get("mcp-session-id"):
+            self._headers["mcp-session-id"] = session
+        self.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def new_id(self) -> int:
+        """An id that no other request to this server has."""
+        return next(self._ids)
+
+    def request(self, message: Message, timeout: float | None = None) -> Message:
+        """Send a request and return its answer; what comes before it is delivered.
+
+        Raises NotSent, Broken or Elsewhere.
+        """
+        exchange = self._post(message, timeout)
+        try:
+            if exchange.status not in {200, 202}:
+                return _refusal(message["id"], exchange)
+            for event in exchange.events():
+                if "method" not in event and event.get("id") == message["id"]:
+                    if event.get("error", {}).get("code") == MOVED:
+                        raise Elsewhere("another server has taken over")
+                    return event
+                self._deliver(self, event)
+        finally:
+            exchange.close()
+        raise Broken("the stream ended without an answer")
+
+    def notify(self, message: Message) -> None:
+        """Send a notice or an answer; a server that is gone does not matter."""
+        with contextlib.suppress(OSError, Elsewhere):
+            exchange = self._post(message, QUICK)
+            exchange.body()
+            exchange.close()
+
+    def close(self) -> None:
+        """Stop listening."""
+        self.alive = False
+        if self._stream is not None:
+            self._stream.close()
+
+    def ask_jobs(self, call: str) -> list[str]:
+        """Which jobs came from a call that an earlier server took."""
+        exchange = Exchange(
+            self.place.address, "GET", f"/control/jobs?call={call}", self._headers, timeout=QUICK
+        )
+        try:
+            jobs = json.loads(exchange.body()).get("jobs", [])
+        except (OSError, ValueError, AttributeError):
+            return []
+        finally:
+            exchange.close()
+        return [str(job) for job in jobs]
+
+    def _post(self, message: Message, timeout: float | None) -> Exchange:
+        body = json.dumps(message, separators=(",", ":")).encode()
+        exchange = Exchange(
+            self.place.address, "POST", self.place.path, self._headers, body, timeout
+        )
+        if exchange.status in {401, 404}:
+            exchange.close()
+            raise Elsewhere(f"status {exchange.status}")
+        return exchange
+
+    def _listen(self) -> None:
+        """Deliver what the server says by itself; the end of the stream ends the session."""
+        with contextlib.suppress(OSError):
+            self._stream = Exchange(self.place.address, "GET", self.place.path, self._headers)
+            for event in self._stream.events():
+                self._deliver(self, event)
+        self.alive = False
+
+
+def _refusal(request_id: Any, exchange: Exchange) -> Message:
+    """A JSON-RPC error for an HTTP status that is one."""
+    text = f"the server answered with status {exchange.status}"
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        said = json.loads(exchange.body()).get("error")
+        detail = said.get("message") if isinstance(said, dict) else said
+        text = str(detail) if detail else text
+    return {"jsonrpc": "2.0", "id": request_id, "error": {"code": -32600, "message": text}}
