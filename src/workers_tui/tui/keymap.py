@@ -1,0 +1,135 @@
+"""Every key of the dashboard as data: what it does, its name in the footer, its help.
+
+Screens pick their bindings from this table by action, so a key means the same
+everywhere, and help, palette and footer are made from it. `keymap.json` in the
+home gives actions other keys: `{"cancel": "delete,c"}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from textual.binding import Binding
+
+from workers_tui.home.files import read_json
+from workers_tui.home.places import Home
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Something a key does."""
+
+    keys: str
+    """Keys by Textual's names, separated by commas."""
+    label: str
+    """One or two words for the footer; empty keeps it out."""
+    help: str
+    """One sentence for the help and the palette."""
+    action: str = ""
+    """Textual's action when it is not the deed's own name."""
+    shown_as: str | None = None
+    """How the key is written, when its name reads badly."""
+
+
+GROUPS: dict[str, dict[str, Deed]] = {
+    "Jobs": {
+        "open": Deed("enter", "detail", "Open what the cursor is on.", shown_as="enter"),
+        "cancel": Deed("c,delete", "cancel", "Cancel the selected job."),
+        "cancel_all": Deed("C", "", "Cancel every job that has not ended; asks first."),
+        "accept": Deed("a", "accept", "Accept what a job asks: it goes on."),
+        "reject": Deed("x", "reject", "Reject what a job asks: nothing is sent."),
+        "rerun": Deed("r", "run again", "Run the selected job again, on the same tier."),
+        "rerun_on": Deed("R", "", "Run the selected job again on another tier."),
+        "follow_up": Deed("f", "follow up", "Give an agent that has ended its next task."),
+        "filter": Deed("slash", "filter", "Filter the list.", shown_as="/"),
+        "history": Deed("h", "history", "All jobs of all days, searched in the store."),
+        "pause": Deed("p", "pause", "Pause or resume the queue and paused providers."),
+        "ask": Deed("n", "", "Give a worker a task from here."),
+    },
+    "Output": {
+        "pager": Deed("o", "pager", "Open the whole output in $PAGER."),
+        "copy": Deed("y", "copy", "Copy the output to the clipboard."),
+        "save": Deed("w", "save", "Save the output to a file."),
+        "follow": Deed("F", "", "Follow the newest line, or stay where you are."),
+    },
+    "Tiers, cap and settings": {
+        "edit": Deed("e", "edit tier", "Choose another model for the selected tier."),
+        "try_tier": Deed("t", "test", "Send one short call to the selected tier."),
+        "cap": Deed("b", "cap", "Raise or lower today's cap in place."),
+        "undo": Deed("u", "", "Undo the last change of the settings."),
+        "themes": Deed("T", "", "Choose a theme; it is remembered."),
+        "first_steps": Deed("S", "", "Show the first steps: key, tiers, Claude Code."),
+    },
+    "Panes": {
+        "pane('jobs')": Deed("1", "", "Go to the jobs."),
+        "pane('tiers')": Deed("2", "", "Go to the tiers; again: open them in full."),
+        "pane('budget')": Deed("3", "", "Go to the budget; again: open it in full."),
+        "pane('savings')": Deed("4", "", "Go to the savings; again: open them in full."),
+        "pane('events')": Deed("5", "", "Go to the events; again: open them in full."),
+        "app.focus_next": Deed("tab", "", "Go to the next pane."),
+        "app.focus_previous": Deed("shift+tab", "", "Go to the previous pane."),
+    },
+    "Program": {
+        "help": Deed("question_mark,f1", "help", "Show every key.", shown_as="?"),
+        "app.command_palette": Deed("ctrl+p", "", "Search every action by name."),
+        "back": Deed("escape", "back", "Go back: leave a screen, drop a filter.", shown_as="esc"),
+        "redraw": Deed("ctrl+l", "", "Draw the screen again."),
+        "suspend": Deed("ctrl+z", "", "Put the program in the background; `fg` brings it back."),
+        "leave": Deed("q,ctrl+q,ctrl+c", "quit", "Quit; asks first while jobs run."),
+    },
+}
+
+DEEDS: dict[str, Deed] = {name: deed for group in GROUPS.values() for name, deed in group.items()}
+
+MOVES = (
+    ("up,k", "up", "Move up."),
+    ("down,j", "down", "Move down."),
+    ("pageup,ctrl+b", "page(-1)", "Move up a page."),
+    ("pagedown,ctrl+f,space", "page(1)", "Move down a page."),
+    ("home,g", "first", "Move to the first row."),
+    ("end,G", "last", "Move to the last row."),
+)
+
+MOVE_BINDINGS = [Binding(keys, action, text, show=False) for keys, action, text in MOVES]
+
+
+def bindings(*names: str) -> list[Binding]:
+    """The bindings of these deeds, in order of importance for the footer."""
+    return [_binding(name, DEEDS[name]) for name in names]
+
+
+def _binding(name: str, deed: Deed) -> Binding:
+    return Binding(
+        deed.keys,
+        deed.action or name,
+        deed.label or deed.help.rstrip("."),
+        show=bool(deed.label),
+        key_display=deed.shown_as,
+        tooltip=deed.help,
+        id=name,
+    )
+
+
+def read_keymap(home: Home) -> tuple[dict[str, str], list[str]]:
+    """The user's own keys, and a line for each entry that means nothing."""
+    if not home.keymap_json.exists():
+        return {}, []
+    raw = read_json(home.keymap_json)
+    if not isinstance(raw, Mapping):
+        return {}, [f"{home.keymap_json.name} is not a JSON object of action: keys; ignored"]
+    return _known(raw)
+
+
+def _known(raw: Mapping[Any, Any]) -> tuple[dict[str, str], list[str]]:
+    chosen: dict[str, str] = {}
+    wrong: list[str] = []
+    for name, keys in raw.items():
+        if name not in DEEDS:
+            wrong.append(f"keymap.json: there is no action {name!r}")
+        elif not isinstance(keys, str) or not keys.strip():
+            wrong.append(f"keymap.json: the keys of {name!r} are not a text like 'c,delete'")
+        else:
+            chosen[name] = keys
+    return chosen, wrong

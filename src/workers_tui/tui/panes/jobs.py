@@ -1,0 +1,286 @@
+"""The list of jobs: fixed columns, stable rows, a selection that sticks to its job.
+
+It is given a table of jobs and the ids that changed; rows are drawn one by one
+and kept until their job, their clock or the width changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from rich.style import Style
+from textual.strip import Strip
+from textual.widget import Widget
+
+from workers_tui.engine.job import Job, JobKind
+from workers_tui.tui import marks, safe, words
+from workers_tui.tui.job_table import JobTable
+from workers_tui.tui.lines import LineView, Part, Row, row
+from workers_tui.tui.rates import Rates
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Widths in cells at one width of the list; 0 leaves a column out."""
+
+    job: int
+    worker: int
+    task: int
+    speed: int
+    out: int
+    cost: int
+    time: int
+
+    @classmethod
+    def of(cls, width: int, id_width: int = 5) -> Columns:
+        """The columns that fit: narrow lists give up speed, then output."""
+        job = id_width
+        worker = 15 if width >= 90 else 11 if width >= 70 else 8
+        speed = 6 if width >= 74 else 0
+        out = 7 if width >= 66 else 0
+        cost, time = 8, 7
+        gaps = 3 + 2 + 2
+        task = width - job - worker - speed - out - cost - time - gaps
+        return cls(job, worker, max(8, task), speed, out, cost, time)
+
+
+class JobsHead(Widget):
+    """The names of the columns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.columns = Columns.of(80)
+
+    def set_columns(self, columns: Columns) -> None:
+        """Follow the list below."""
+        if columns != self.columns:
+            self.columns = columns
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of names over their columns."""
+        at = self.columns
+        names = (
+            "   ",
+            safe.fit("job", at.job),
+            "  ",
+            safe.fit("worker", at.worker),
+            " ",
+            safe.fit("task", at.task),
+            safe.fit_right("tok/s", at.speed) if at.speed else "",
+            safe.fit_right("out", at.out) if at.out else "",
+            safe.fit_right("$", at.cost),
+            safe.fit_right("time", at.time),
+        )
+        return LineStrip("".join(names), self.rich_style).adjust_cell_length(
+            self.size.width, self.rich_style
+        )
+
+
+def LineStrip(text: str, style: Style) -> Strip:  # noqa: N802 - stands where a class would
+    """A strip of one style."""
+    from rich.segment import Segment
+
+    return Strip([Segment(text, style)])
+
+
+class JobList(LineView):
+    """The rows."""
+
+    SELECTS: ClassVar[bool] = True
+    ALWAYS_SHOWS_CURSOR: ClassVar[bool] = True
+
+    def __init__(self, table: JobTable, rates: Rates, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self.table = table
+        self._rates = rates
+        self._monotonic = 0.0
+        self._now = datetime.now(UTC)
+        self._selected: str | None = None
+        self._columns = Columns.of(80)
+        self._empty: tuple[Row, ...] = ()
+        self._ids: list[str] = []
+
+    @property
+    def selected(self) -> Job | None:
+        """The job under the cursor."""
+        return self.table.get(self._selected) if self._selected else None
+
+    @property
+    def row_count(self) -> int:
+        """Rows of jobs, or of the words that stand for none."""
+        return len(self._ids) or len(self._empty)
+
+    def explain(self, rows: Iterable[Row]) -> None:
+        """What to show, and to do, while there is no job."""
+        said = tuple(rows)
+        if said != self._empty:
+            self._empty = said
+            if not self._ids:
+                self.redraw_all()
+                self.rows_resized()
+
+    def tick_clock(self, now: datetime, monotonic: float) -> None:
+        """The time that rows drawn from now on show."""
+        self._now, self._monotonic = now, monotonic
+
+    def tick(self, now: datetime, monotonic: float) -> None:
+        """A second passed: clocks of running jobs move."""
+        self.tick_clock(now, monotonic)
+        for job in self.table.active:
+            self.redraw_job(job.id)
+
+    def redraw_job(self, job_id: str) -> None:
+        """A job's row has new content."""
+        index = self.table.index(job_id)
+        if index is not None:
+            self.redraw_row(index)
+
+    def rows_moved(self) -> None:
+        """The table's order changed: draw what now stands elsewhere, keep the selection."""
+        before, self._ids = self._ids, self.table.rows
+        self._follow_selection(before)
+        common = min(len(before), len(self._ids))
+        if not before or not self._ids:
+            self.redraw_all()
+        else:
+            height = self.size.height
+            top = self.scroll_offset.y
+            for index in range(top, min(top + height, max(len(before), len(self._ids)))):
+                if index >= common or before[index] != self._ids[index]:
+                    self.redraw_row(index)
+            self._forget_hidden(top, top + height)
+        if len(before) != len(self._ids) or not before:
+            self.rows_resized()
+
+    def select(self, job_id: str) -> None:
+        """Put the cursor on a job."""
+        index = self.table.index(job_id)
+        if index is not None:
+            self.move_cursor(index)
+
+    def move_cursor(self, index: int) -> None:
+        """Move; the selection is the job there."""
+        if self._ids:
+            self._selected = self._ids[max(0, min(index, len(self._ids) - 1))]
+            super().move_cursor(index)
+
+    def row_at(self, index: int) -> Row:
+        """The row of one job."""
+        if not self._ids:
+            return self._empty[index]
+        job = self.table.get(self._ids[index])
+        return self._row(job) if job is not None else ()
+
+    def row_style(self, index: int) -> Style:
+        """No cursor on words."""
+        return super().row_style(index) if self._ids else Style.null()
+
+    def on_resize(self) -> None:
+        """Columns follow the width."""
+        self._columns = Columns.of(self.row_width)
+        for head in self.screen.query(JobsHead):
+            head.set_columns(self._columns)
+        super().on_resize()
+
+    def _follow_selection(self, before: list[str]) -> None:
+        if self._selected is not None:
+            index = self.table.index(self._selected)
+            if index is not None:
+                held = index - self.scroll_offset.y == self.cursor - self.scroll_offset.y
+                self.cursor = index
+                if not held and self._was_in_sight(before):
+                    self.call_after_refresh(self.show_cursor)
+                return
+        if self._ids:
+            self.cursor = min(self.cursor, len(self._ids) - 1)
+            self._selected = self._ids[self.cursor]
+            self.post_message(self.Moved(self, self.cursor))
+        else:
+            self._selected = None
+            self.cursor = 0
+            self.post_message(self.Moved(self, 0))
+
+    def _was_in_sight(self, before: list[str]) -> bool:
+        top = self.scroll_offset.y
+        return self._selected in before[top : top + self.size.height]
+
+    def _forget_hidden(self, top: int, end: int) -> None:
+        for index in [kept for kept in self._strips if not top <= kept < end]:
+            del self._strips[index]
+
+    def _row(self, job: Job) -> Row:
+        at = self._columns
+        mark = marks.mark(job)
+        tone = "dim" if job.state.ended else ""
+        parts: list[Part] = [
+            (f" {mark.symbol} ", mark.style),
+            (safe.fit(job.id, at.job), tone or "strong"),
+            ("  ", ""),
+            (safe.fit(worker(job), at.worker), tone),
+            (" ", ""),
+            (safe.fit(headline(job, self._now), at.task - 1) + " ", _task_style(job)),
+        ]
+        if at.speed:
+            parts.append((safe.fit_right(self._speed(job), at.speed), tone or "run"))
+        if at.out:
+            parts.append((safe.fit_right(_out(job), at.out), tone))
+        parts.append((safe.fit_right(_cost(job), at.cost), tone))
+        parts.append((safe.fit_right(_time(job, self._now), at.time), tone))
+        return row(*parts)
+
+    def _speed(self, job: Job) -> str:
+        if not marks.runs(job):
+            return words.NOTHING
+        rate = self._rates.rate(job.id, self._monotonic)
+        return words.count(rate) if rate else words.NOTHING
+
+
+def worker(job: Job) -> str:
+    """Who does the job: a tier, or an agent and its turn."""
+    if job.kind is JobKind.AGENT:
+        name = safe.one_line(job.worker or "agent")
+        return f"{name} · turn {job.turns}" if job.turns else name
+    return safe.one_line(job.tier or "auto")
+
+
+def headline(job: Job, now: datetime) -> str:
+    """What the job is about, or what is to be known about it first."""
+    if marks.asks(job) and job.question is not None:
+        return "waits for you: " + safe.one_line(job.question.text)
+    again = marks.countdown(job, now)
+    if again is not None:
+        return f"{again}: {safe.one_line(job.error or job.task)}"
+    if job.error and job.state.ended:
+        return safe.one_line(job.error)
+    if job.kind is JobKind.AGENT and job.last_action and not job.state.ended:
+        return f"{safe.one_line(job.task)} · {safe.one_line(job.last_action)}"
+    task = safe.one_line(job.task)
+    target = job.written or job.write_to
+    return f"{task} → {safe.one_line(target)}" if target else task
+
+
+def _task_style(job: Job) -> str:
+    if marks.asks(job):
+        return "bad"
+    return "dim" if job.state.ended else ""
+
+
+def _out(job: Job) -> str:
+    return words.count(job.usage.output) if job.usage.output else words.NOTHING
+
+
+def _cost(job: Job) -> str:
+    if job.cost is None and job.estimate_pico and not job.state.ended:
+        return words.ESTIMATED + words.money_cell(job.estimate_pico)
+    return words.cost(job.cost, cell=True)
+
+
+def _time(job: Job, now: datetime) -> str:
+    seconds = marks.elapsed(job, now)
+    if seconds is None:
+        return words.NOTHING
+    return f"{job.ms}ms" if job.ms is not None and job.ms < 1_000 else words.duration(seconds)

@@ -1,0 +1,1 @@
+"""Screens: they place panes, hand them nouns and turn keys into verbs of the engine."""

@@ -1,0 +1,469 @@
+"""The first screen: jobs and their output on the left, money and tiers on the right.
+
+It places panes, hands them what the board says, and turns keys into verbs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Container, Vertical
+
+from workers_tui.engine.board import Key, Topic
+from workers_tui.engine.job import CallRequest, Job, Origin
+from workers_tui.tui import filters, marks, safe, words
+from workers_tui.tui.job_table import JobTable
+from workers_tui.tui.keymap import MOVE_BINDINGS, bindings
+from workers_tui.tui.lines import LineView, Row, row
+from workers_tui.tui.live_text import LiveText
+from workers_tui.tui.panes import budget, savings, tiers
+from workers_tui.tui.panes.budget import BudgetView
+from workers_tui.tui.panes.events import EventList
+from workers_tui.tui.panes.frame import Frame
+from workers_tui.tui.panes.header import Header
+from workers_tui.tui.panes.jobs import JobList, JobsHead
+from workers_tui.tui.panes.output import Output
+from workers_tui.tui.panes.savings import SavingsView
+from workers_tui.tui.panes.tiers import TierList
+from workers_tui.tui.rates import Rates
+from workers_tui.tui.screens.job_verbs import JobVerbs
+from workers_tui.tui.screens.settings_verbs import SettingsVerbs
+
+if TYPE_CHECKING:
+    from workers_tui.engine.savings import SavingsView as Savings
+    from workers_tui.engine.spend import Spend
+    from workers_tui.engine.tiers import TierView
+
+CONNECT = "workers-tui connect"
+PANES = ("jobs", "output", "tiers", "budget", "savings", "events")
+
+
+class DashboardScreen(JobVerbs, SettingsVerbs):
+    """Everything at one look."""
+
+    BINDINGS = [  # noqa: RUF012 - Textual's own way
+        *bindings(
+            "cancel", "accept", "reject", "open", "edit", "try_tier", "cap", "pause", "filter",
+            "history", "rerun", "follow_up", "pager", "copy", "save", "follow", "cancel_all",
+            "ask", "undo", "first_steps", "pane('jobs')", "pane('tiers')", "pane('budget')",
+            "pane('savings')", "pane('events')", "back",
+        ),
+        *MOVE_BINDINGS,
+    ]  # fmt: skip
+
+    def __init__(self, table: JobTable, rates: Rates) -> None:
+        super().__init__()
+        self._table = table
+        self._rates = rates
+        self._typed = ""
+        self._live = LiveText()
+
+    def body(self) -> ComposeResult:
+        """Two columns; a narrow screen stacks them and closes the right panes."""
+        with Container(id="columns"):
+            with Vertical(id="left"):
+                yield Frame("Jobs", JobsHead(), JobList(self._table, self._rates, id="job-list"), id="jobs")
+                yield Frame("Output", Output(id="output-text"), id="output", corners=("seam", "seam"))
+            with Vertical(id="right"):
+                yield Frame("Tiers", TierList(id="tier-list"), id="tiers", corners=("top", "seam"))
+                yield Frame("Budget", BudgetView(id="budget-view"), id="budget", corners=("seam", "seam"))
+                yield Frame("Savings", SavingsView(id="savings-view"), id="savings", corners=("seam", "bottom"))
+                yield Frame("Events", EventList(id="event-list"), id="events", corners=("seam", "seam"))
+
+    def on_mount(self) -> None:
+        """The jobs have the focus."""
+        self.job_list.focus()
+        self._explain_jobs()
+
+    @property
+    def job_list(self) -> JobList:
+        """The jobs pane."""
+        return self.query_one(JobList)
+
+    def job(self) -> Job | None:
+        """The selected job."""
+        return self.job_list.selected
+
+    def tier(self) -> TierView | None:
+        """The tier of the tiers pane's cursor while it has the focus, else the selected job's."""
+        listed = self.query_one(TierList)
+        job = self.job()
+        if not listed.has_focus and job is not None and job.tier is not None and self.board:
+            found: TierView | None = self.board.get(Key(Topic.TIER, job.tier))
+            return found or listed.selected
+        return listed.selected
+
+    def on_resize(self) -> None:
+        """Corners follow the layout."""
+        for frame in self.query(Frame):
+            frame.narrow(self.narrow)
+
+    def show(self, keys: Set[Key]) -> None:
+        """Hand on what changed."""
+        topics = {key.topic for key in keys}
+        if Topic.JOB in topics or not keys:
+            self._show_jobs({key.name for key in keys if key.topic is Topic.JOB})
+        self._show_output(keys)
+        if Topic.SPEND in topics:
+            self.show_spend(keys)
+            self._show_budget()
+        if topics & {Topic.TIER, Topic.CONFIG}:
+            self._show_tiers()
+        if topics & {Topic.SAVINGS, Topic.SPEND}:
+            self._show_savings()
+        if Topic.EVENT in topics:
+            self._show_events()
+        if topics & {Topic.SERVER, Topic.CONFIG, Topic.PROVIDER}:
+            self._explain_jobs()
+
+    def rows_moved(self) -> None:
+        """Jobs settled."""
+        self.job_list.rows_moved()
+
+    def tick(self) -> None:
+        """Clocks move; text of other engines' jobs is read from their files."""
+        self.job_list.tick(self.now, monotonic())
+        job = self.job()
+        if job is not None and not job.state.ended and not self._own(job):
+            self._load(job)
+
+    def _show_jobs(self, ids: set[str]) -> None:
+        jobs = self.job_list
+        jobs.tick_clock(self.now, monotonic())
+        jobs.rows_moved()
+        for job_id in ids:
+            jobs.redraw_job(job_id)
+        self._tell_jobs()
+        selected = self.job()
+        if selected is not None and selected.id in ids:
+            self._tell_output(selected)
+            self.show_hints()
+
+    def _tell_jobs(self) -> None:
+        active = self._table.active
+        running = sum(map(marks.runs, active))
+        asking = sum(map(marks.asks, active))
+        queued = len(active) - running - asking
+        said = [(f"{running} running", "run")] if running else []
+        said += [(f"{asking} {'waits' if asking == 1 else 'wait'} for you", "bad")] if asking else []
+        said += [(f"{queued} queued", "")] if queued else []
+        ended = len(self._table) - len(active)
+        said += [(f"{ended} ended", "")] if ended or not said else []
+        parts = [part for pair in said for part in ((" · ", ""), pair)][1:]
+        note = [f"/{self._typed}  {len(self._table.rows)} shown"] if self._typed else []
+        self.query_one("#jobs", Frame).tell(*parts, note=note)
+
+    @on(LineView.Moved, "#job-list")
+    def _selection_moved(self) -> None:
+        job = self.job()
+        self.show_hints()
+        if job is None:
+            self._live.leave()
+            self.query_one(Output).explain(self._nothing_selected())
+            self.query_one("#output", Frame).tell()
+            return
+        self._tell_output(job)
+        if self._live.job != job.id:
+            self._live.leave()
+            self._load(job)
+
+    def _tell_output(self, job: Job) -> None:
+        output = self.query_one(Output)
+        why = safe.one_line(job.tier_reason or "")
+        who = safe.one_line(job.worker or job.tier or "auto")
+        said = f"{who}, {why}" if why else who
+        if job.state.ended:
+            output.finish()
+            note = f"{marks.mark(job).word}{', cut at the limit' if job.truncated else ''}"
+        else:
+            note = "following" if output.following else "held · F follows"
+        self.query_one("#output", Frame).tell(said, note=[note], name=job.id)
+
+    @work(group="output", exclusive=True)
+    async def _load(self, job: Job) -> None:
+        engine = self.engine
+        if engine is None:
+            return
+        text = await self.attempt(engine.text(job.id)) or ""
+        selected = self.job()
+        if selected is None or selected.id != job.id:
+            return
+        self._place_text(selected, text)
+
+    def _place_text(self, job: Job, text: str) -> None:
+        output = self.query_one(Output)
+        added = self._live.enter(job.id, text)
+        if not text:
+            output.explain(self._no_text(job))
+        elif added is None:
+            output.show_text(text, growing=not job.state.ended)
+        else:
+            output.add_text(added)
+        if job.state.ended:
+            output.finish()
+
+    def _show_output(self, keys: Set[Key]) -> None:
+        job, engine = self.job(), self.engine
+        if job is None or engine is None:
+            return
+        if Key(Topic.JOB, job.id) in keys and self._live.job == job.id and not self._live.text:
+            self._load(job)
+        elif Key(Topic.OUTPUT, job.id) in keys and self._own(job):
+            tail = engine.peek(job.id)
+            if tail:
+                self._place_text(job, tail)
+
+    def _own(self, job: Job) -> bool:
+        return self.engine is not None and job.engine == self.engine.id
+
+    def _show_tiers(self) -> None:
+        board = self.board
+        if board is None:
+            return
+        listed: list[TierView] = [
+            board.get(Key(Topic.TIER, name)) for name in board.names(Topic.TIER)
+        ]
+        self.query_one(TierList).show(listed)
+        config = board.get(Key(Topic.CONFIG))
+        picks = words.plural(sum(tier.picks for tier in listed), "pick")
+        frame = self.query_one("#tiers", Frame)
+        if config is not None and config.error:
+            frame.tell((safe.one_line(config.error), "bad"))
+        elif self.narrow:
+            frame.tell(tiers.summary(listed), note=[picks, "  ", ("2", "key")])
+        else:
+            frame.tell(note=[picks])
+
+    def _show_budget(self) -> None:
+        spend: Spend | None = self.board.get(Key(Topic.SPEND)) if self.board else None
+        if spend is None:
+            return
+        self.query_one(BudgetView).show(spend, self.now)
+        frame = self.query_one("#budget", Frame)
+        if self.narrow:
+            frame.tell(budget.summary(spend), note=[("3", "key")])
+        else:
+            frame.tell(note=[budget.burn(spend) or "today"])
+
+    def _show_savings(self) -> None:
+        view: Savings | None = self.board.get(Key(Topic.SAVINGS)) if self.board else None
+        self.query_one(SavingsView).show(view)
+        frame = self.query_one("#savings", Frame)
+        if self.narrow:
+            frame.tell(savings.summary(view), note=[("4", "key")])
+        else:
+            frame.tell(note=["today"])
+
+    def _show_events(self) -> None:
+        if self.engine is None:
+            return
+        events = self.query_one(EventList)
+        events.add(self.engine.events.since(events.newest))
+        warnings, errors = events.counts
+        said = [(words.plural(errors, "error"), "bad")] if errors else []
+        said += [(words.plural(warnings, "warning"), "warn")] if warnings else []
+        self.query_one("#events", Frame).tell(note=[part for pair in said for part in ((" · ", ""), pair)][1:])
+
+    def _explain_jobs(self) -> None:
+        self.job_list.explain(self._no_jobs())
+        self._selection_moved()
+
+    def _no_jobs(self) -> list[Row]:
+        if self.dashboard.trouble:
+            return [
+                row(),
+                row(("  The engine could not start.", "bad")),
+                *(row((f"  {line}", "")) for line in safe.wrap(safe.one_line(self.dashboard.trouble), 72)),
+                row(),
+                row(("  r", "key"), (" tries again, ", "dim"), ("q", "key"), (" quits. The log: ", "dim"),
+                    (str(self.dashboard.home.log), "dim")),
+            ]  # fmt: skip
+        if self.engine is None:
+            return [row(), row((f"  Starting: {self.dashboard.awaited}.", "dim"))]
+        if self._typed:
+            return [row(), row(("  No job matches. ", "dim"), ("esc", "key"), (" shows all.", "dim"))]
+        server = self.board.get(Key(Topic.SERVER)) if self.board else None
+        clients = server.clients if server is not None else 0
+        first = "  No job yet." if clients else "  No client yet. In another terminal:"
+        return [
+            row(),
+            row((first, "")),
+            *([] if clients else [row((f"  {CONNECT}", "strong")), row()]),
+            row(("  Then ask Claude Code to delegate something, or press ", "dim"), ("n", "key"),
+                (" and give a worker a task from here.", "dim")),
+        ]  # fmt: skip
+
+    @staticmethod
+    def _nothing_selected() -> list[Row]:
+        return [row((" The output of the selected job shows here, while it comes.", "dim"))]
+
+    def _no_text(self, job: Job) -> list[Row]:
+        question = job.question
+        if marks.asks(job) and question is not None:
+            cost = f" It costs {words.money(question.cost_pico)} at most." if question.cost_pico else ""
+            return [
+                row((f" {safe.one_line(question.text)}", "bad")),
+                *(row((f"   {safe.one_line(line)}", "")) for line in question.details),
+                row((f" {words.size(question.bytes_out)} would leave this machine.{cost}", "dim")),
+                row((" ", ""), ("a", "key"), (" accepts, ", "dim"), ("x", "key"), (" rejects.", "dim")),
+            ]
+        if job.error:
+            return [row((f" {safe.one_line(job.error)}", ""))]
+        if job.state.ended:
+            return [row((" No output.", "dim"))]
+        return [row((f" {marks.mark(job).word.capitalize()}; no output yet.", "dim"))]
+
+    # Keys
+
+    @work(group="filter", exclusive=True)
+    async def action_filter(self) -> None:
+        """Filter the events while they have the focus, else the jobs, while it is typed."""
+        events = self.query_one(EventList)
+        if events.has_focus:
+            if await self.prompt("filter events:", "", changed=events.filter) is None:
+                events.filter("")
+            return
+        before = self._typed
+        label = "filter (state: tier: project: session: words):"
+        if await self.prompt(label, before, changed=self._filter) is None:
+            self._filter(before)
+
+    def _filter(self, typed: str) -> None:
+        self._typed = typed.strip()
+        wanted = filters.parse(self._typed)
+        self._table.filter(wanted.passes if wanted else None)
+        self._explain_jobs()
+        self.job_list.rows_moved()
+        self._tell_jobs()
+
+    def action_back(self) -> None:
+        """Drop the filter, then go to the jobs."""
+        if self._typed:
+            self._filter("")
+        self.query_one(EventList).filter("")
+        self.job_list.focus()
+
+    def action_pane(self, name: str) -> None:
+        """Go to a pane; the same key again, or a closed pane, opens it in full."""
+        frame = self.query_one(f"#{name}", Frame)
+        if name != "jobs" and (self.narrow or frame.has_pseudo_class("focus-within")):
+            self._open_in_full(name)
+        else:
+            frame.enter()
+
+    @on(Frame.Pressed)
+    def _title_clicked(self, event: Frame.Pressed) -> None:
+        self._open_in_full(str(event.frame.id))
+
+    def _open_in_full(self, name: str) -> None:
+        from workers_tui.tui.screens import full  # loaded when first wanted
+
+        made = full.screen(name)
+        if made is not None:
+            self.app.push_screen(made)
+
+    def action_detail(self) -> None:
+        """Open what the cursor is on."""
+        focused = self.focused
+        if isinstance(focused, TierList):
+            self._open_in_full("tiers")
+        elif isinstance(focused, EventList):
+            event = focused.selected
+            if event is not None and event.job:
+                self._open_job(event.job)
+        else:
+            job = self.job()
+            if job is not None:
+                self._open_job(job.id)
+
+    def _open_job(self, job_id: str) -> None:
+        from workers_tui.tui.screens.detail import DetailScreen  # loaded when first wanted
+
+        self.app.push_screen(DetailScreen(job_id))
+
+    @on(LineView.Chosen)
+    def _row_chosen(self) -> None:
+        self.action_detail()
+
+    def action_history(self) -> None:
+        """All jobs of all days."""
+        from workers_tui.tui.screens.history import HistoryScreen  # loaded when first wanted
+
+        if self.engine is not None:
+            self.app.push_screen(HistoryScreen())
+
+    def action_follow(self) -> None:
+        """Follow the newest line, or stay."""
+        output = self.query_one(Output)
+        output.follow(not output.following)
+        job = self.job()
+        if job is not None:
+            self._tell_output(job)
+
+    @work(group="verb")
+    async def action_cancel_all(self) -> None:
+        """Cancel everything, asked once."""
+        if self.engine is None:
+            return
+        active = self._table.active
+        if not active:
+            self.say("No job runs.")
+            return
+        if await self.ask(f"cancel {words.plural(len(active), 'job')}?"):
+            for job in active:
+                await self.attempt(self.engine.cancel(job.id))
+
+    @work(group="verb")
+    async def action_ask(self) -> None:
+        """A call from here; its files are read from the directory the dashboard runs in."""
+        if self.engine is None:
+            return
+        task = await self.prompt("task for a worker:")
+        if task and task.strip() and self.engine is not None:
+            origin = Origin(roots=(self.dashboard.folder,), client="dashboard")
+            request = CallRequest(task=task.strip())
+            job = await self.attempt(self.engine.delegate(request, origin))
+            if job is not None:
+                self.say(f"{job.id} is queued.")
+
+    def action_rerun(self) -> None:  # type: ignore[override]
+        """Run the job again; when nothing runs at all, try to start again."""
+        if self.dashboard.trouble:
+            self.dashboard.begin()
+        else:
+            super().action_rerun()
+
+    # Moving goes to the focused pane, else to the jobs.
+
+    def _moving(self) -> LineView:
+        return self.focused if isinstance(self.focused, LineView) else self.job_list
+
+    def action_up(self) -> None:
+        """Move up."""
+        self._moving().action_up()
+
+    def action_down(self) -> None:
+        """Move down."""
+        self._moving().action_down()
+
+    def action_page(self, direction: int) -> None:
+        """Move by a page."""
+        self._moving().action_page(direction)
+
+    def action_first(self) -> None:
+        """Move to the first row."""
+        self._moving().action_first()
+
+    def action_last(self) -> None:
+        """Move to the last row."""
+        self._moving().action_last()
+
+    @on(Header.CapClicked)
+    def _cap_clicked(self) -> None:
+        self.action_cap()
+
+

@@ -1,0 +1,184 @@
+"""What every screen that shows the board has in common: header, footer, words, questions."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Set
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
+
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.timer import Timer
+
+from workers_tui.engine.board import Board, Key, Topic
+from workers_tui.engine.errors import WorkersError
+from workers_tui.tui.panes.footer import Check, Footer, Hint
+from workers_tui.tui.panes.header import Header, Pulse
+
+if TYPE_CHECKING:
+    from workers_tui.engine.engine import Engine
+    from workers_tui.tui.app import DashboardApp
+
+T = TypeVar("T")
+
+SAID_FOR = 4.0
+"""Seconds that a message keeps the footer."""
+
+LAST_HINTS = ("help", "leave")
+
+
+class Face(Screen[None]):
+    """A screen with a header and a footer that is kept up to date from the board."""
+
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [
+        (0, "-tiny"),
+        (70, "-narrow"),
+        (120, "-wide"),
+    ]
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [
+        (0, "-low"),
+        (18, "-flat"),
+        (28, "-tall"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._silence: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Header, what the screen is about, footer."""
+        yield Header()
+        yield from self.body()
+        yield Footer()
+
+    def body(self) -> ComposeResult:
+        """What the screen is about."""
+        raise NotImplementedError
+
+    def show(self, keys: Set[Key]) -> None:
+        """Show the newest values of these keys."""
+        raise NotImplementedError
+
+    def rows_moved(self) -> None:
+        """The order of the jobs changed without a new value."""
+
+    def tick(self) -> None:
+        """A second passed."""
+
+    @property
+    def dashboard(self) -> DashboardApp:
+        """The app, by its own type."""
+        return cast("DashboardApp", self.app)
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine, once it runs."""
+        return self.dashboard.engine
+
+    @property
+    def board(self) -> Board | None:
+        """The engine's board, once it runs."""
+        return self.engine.board if self.engine is not None else None
+
+    @property
+    def now(self) -> datetime:
+        """The engine's present moment."""
+        return self.engine.clock.now() if self.engine is not None else datetime.now(UTC)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether there is one column only."""
+        return not self.has_class("-wide")
+
+    def on_mount(self) -> None:
+        """Show what is known, and the keys."""
+        self.bindings_updated_signal.subscribe(self, lambda _: self.show_hints())
+        self.show_all()
+        self.dashboard.pulse()
+
+    def on_screen_resume(self) -> None:
+        """Changes were missed while another screen was in front."""
+        if self.is_mounted:
+            self.show_all()
+            self.show_hints()
+
+    def show_all(self) -> None:
+        """Show everything the board has."""
+        board = self.board
+        keys = {Key(topic, name) for topic in Topic for name in board.names(topic)} if board else ()
+        self.show(frozenset(keys))
+        spend = board.get(Key(Topic.SPEND)) if board else None
+        if spend is not None:
+            self.query_one(Header).show_spend(spend)
+
+    def show_pulse(self, pulse: Pulse) -> None:
+        """Show how the program itself does."""
+        for header in self.query(Header):
+            header.show_pulse(pulse)
+
+    def show_spend(self, keys: Set[Key]) -> None:
+        """Show the cap bar when the money moved."""
+        if self.board is not None and Key(Topic.SPEND) in keys:
+            self.query_one(Header).show_spend(self.board.get(Key(Topic.SPEND)))
+
+    def hidden_hints(self) -> Set[str]:
+        """Actions that would do nothing now: the footer leaves them out."""
+        return frozenset()
+
+    def show_hints(self) -> None:
+        """Show the keys that do something now."""
+        if not self.is_mounted:
+            return
+        hidden = self.hidden_hints()
+        hints: dict[str, Hint] = {}
+        order = [getattr(binding, "id", None) for binding in self.BINDINGS]
+        for active in self.active_bindings.values():
+            binding = active.binding
+            if binding.show and binding.id and binding.id not in hidden and active.enabled:
+                key = self.app.get_key_display(binding)
+                click = _click(binding.action, "app" if active.node is self.app else "screen")
+                hints.setdefault(binding.id, (key, binding.description, click))
+        ranked = sorted(
+            hints, key=lambda name: (name in LAST_HINTS, order.index(name) if name in order else 99)
+        )
+        self.query_one(Footer).hints.show_hints(tuple(hints[name] for name in ranked))
+
+    def say(self, text: str) -> None:
+        """One line in the footer for a moment: the answer to what the user just did."""
+        hints = self.query_one(Footer).hints
+        hints.show_message(text)
+        if self._silence is not None:
+            self._silence.stop()
+        self._silence = self.set_timer(SAID_FOR, lambda: hints.show_message(""))
+
+    async def ask(self, question: str) -> bool:
+        """A question in the footer, answered with y or n."""
+        return await self.query_one(Footer).ask(question)
+
+    async def prompt(
+        self,
+        label: str,
+        value: str = "",
+        *,
+        check: Check | None = None,
+        changed: Callable[[str], None] | None = None,
+    ) -> str | None:
+        """A line of text from the footer; None when the user gave up."""
+        return await self.query_one(Footer).prompt(label, value, check=check, changed=changed)
+
+    async def attempt(self, deed: Awaitable[T]) -> T | None:
+        """Do something with the engine; say why when it is refused."""
+        try:
+            return await deed
+        except WorkersError as error:
+            self.say(str(error))
+            return None
+
+    def action_back(self) -> None:
+        """Leave this screen."""
+        if len(self.app.screen_stack) > 2:
+            self.dismiss(None)
+
+
+def _click(action: str, owner: str) -> str:
+    return action if action.startswith("app.") else f"{owner}.{action}"

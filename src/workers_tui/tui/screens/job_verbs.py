@@ -1,0 +1,188 @@
+"""What can be done with the job in view, the same by the same key on every screen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Set
+from pathlib import Path
+
+from textual import work
+
+from workers_tui.engine.job import Job, JobKind
+from workers_tui.home.files import write_atomic
+from workers_tui.tui import marks, pager, words
+from workers_tui.tui.keymap import bindings
+from workers_tui.tui.screens.face import Face
+
+JOB_DEEDS = (
+    "accept", "reject", "cancel", "rerun", "rerun_on", "follow_up", "pager", "copy", "save",
+)  # fmt: skip
+
+PUBLIC_FILE = 0o644
+
+
+class JobVerbs(Face):
+    """A face with a job in view."""
+
+    BINDINGS = bindings(*JOB_DEEDS)
+
+    def job(self) -> Job | None:
+        """The job in view."""
+        raise NotImplementedError
+
+    def hidden_hints(self) -> Set[str]:
+        """Leave out what the job in view cannot do."""
+        job = self.job()
+        if job is None:
+            return frozenset(JOB_DEEDS)
+        hidden = set() if marks.asks(job) else {"accept", "reject"}
+        hidden |= {"cancel"} if job.state.ended else {"rerun"}
+        if job.kind is not JobKind.AGENT or not job.state.ended:
+            hidden.add("follow_up")
+        return hidden
+
+    def _job_or_word(self) -> Job | None:
+        job = self.job()
+        if self.engine is None:
+            self.say("The engine is still starting.")
+            return None
+        if job is None:
+            self.say("No job is selected.")
+        return job
+
+    @work(group="verb")
+    async def action_cancel(self) -> None:
+        """Cancel the job; one that ended stays as it is."""
+        job = self._job_or_word()
+        if job is None or self.engine is None:
+            return
+        if job.state.ended:
+            self.say(f"{job.id} has ended already.")
+            return
+        await self.attempt(self.engine.cancel(job.id))
+
+    @work(group="verb")
+    async def action_accept(self) -> None:
+        """Let a waiting job go on."""
+        job = self._job_or_word()
+        if job is None or self.engine is None:
+            return
+        if not marks.asks(job):
+            self.say(f"{job.id} asks nothing.")
+            return
+        await self.attempt(self.engine.approve(job.id))
+
+    @work(group="verb")
+    async def action_reject(self) -> None:
+        """Refuse what a waiting job asks."""
+        job = self._job_or_word()
+        if job is None or self.engine is None:
+            return
+        if not marks.asks(job):
+            self.say(f"{job.id} asks nothing.")
+            return
+        await self.attempt(self.engine.reject(job.id))
+
+    @work(group="verb")
+    async def action_rerun(self) -> None:
+        """The same task once more, on the same tier."""
+        job = self._job_or_word()
+        if job is not None:
+            await self._rerun(job, job.tier)
+
+    @work(group="verb")
+    async def action_rerun_on(self) -> None:
+        """The same task on a tier that is chosen from a list."""
+        job = self._job_or_word()
+        if job is None or self.engine is None:
+            return
+        from workers_tui.tui.screens.pick import choose_tier  # loaded when first wanted
+
+        tier = await choose_tier(self, f"Run {job.id} again on")
+        if tier is not None:
+            await self._rerun(job, tier)
+
+    async def _rerun(self, job: Job, tier: str | None) -> None:
+        if self.engine is None:
+            return
+        again = await self.attempt(self.engine.rerun(job.id, tier))
+        if again is not None:
+            self.say(f"{again.id} repeats {job.id}.")
+
+    @work(group="verb")
+    async def action_follow_up(self) -> None:
+        """Give an agent its next task."""
+        job = self._job_or_word()
+        if job is None or self.engine is None:
+            return
+        if job.kind is not JobKind.AGENT or not job.state.ended:
+            self.say("Only an agent that has ended can be followed up.")
+            return
+        task = await self.prompt(f"next task for {job.worker or job.id}:")
+        if task and task.strip() and self.engine is not None:
+            again = await self.attempt(self.engine.follow_up(job.id, task.strip()))
+            if again is not None:
+                self.say(f"{again.id} follows up {job.id}.")
+
+    async def output(self, job: Job) -> str | None:
+        """The whole output of a job."""
+        if self.engine is None:
+            return None
+        text = await self.attempt(self.engine.text(job.id))
+        if text == "":
+            self.say(f"{job.id} has no output.")
+        return text or None
+
+    @work(group="verb")
+    async def action_pager(self) -> None:
+        """Show the output in the user's pager; the screen comes back afterwards."""
+        job = self._job_or_word()
+        text = await self.output(job) if job is not None else None
+        if text is None:
+            return
+        trouble = pager.show(self.app, text)
+        if trouble:
+            self.say(trouble)
+
+    @work(group="verb")
+    async def action_copy(self) -> None:
+        """Put the output on the clipboard."""
+        job = self._job_or_word()
+        text = await self.output(job) if job is not None else None
+        if job is not None and text is not None:
+            self.app.copy_to_clipboard(text)
+            self.say(f"Copied the output of {job.id}, {words.size(len(text.encode()))}.")
+
+    @work(group="verb")
+    async def action_save(self) -> None:
+        """Write the output to a file of the user's choice."""
+        job = self._job_or_word()
+        text = await self.output(job) if job is not None else None
+        if job is None or text is None:
+            return
+        typed = await self.prompt("save to:", f"{job.id}.txt", check=_check_path)
+        if typed is None:
+            return
+        path = Path(typed).expanduser().absolute()
+        if path.exists() and not await self.ask(f"replace {path.name}?"):
+            return
+        try:
+            await asyncio.to_thread(write_atomic, path, text, mode=PUBLIC_FILE)
+        except OSError as error:
+            self.say(f"Not saved: {error.strerror or error} ({path})")
+        else:
+            self.say(f"Saved to {path}.")
+
+
+def _check_path(typed: str) -> str:
+    if not typed.strip():
+        return "!type a file name"
+    path = Path(typed).expanduser().absolute()
+    if path.is_dir():
+        return "!this is a directory"
+    if not path.parent.is_dir():
+        return f"!there is no directory {path.parent}"
+    return "exists; asks before it is replaced" if path.exists() else f"in {path.parent}"
+
+
+
