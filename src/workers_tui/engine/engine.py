@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from workers_tui.engine.background import Background
+from workers_tui.engine.bills import Bills
 from workers_tui.engine.build import build_parts
 from workers_tui.engine.calls import Calls
 from workers_tui.engine.errors import WorkersError, WrongUse
@@ -19,6 +20,7 @@ from workers_tui.engine.events import Level
 from workers_tui.engine.job import CallRequest, Job, JobKind, Origin
 from workers_tui.engine.options import EngineOptions
 from workers_tui.engine.parts import Parts
+from workers_tui.engine.reconcile import Drift, Reconciler
 from workers_tui.engine.recovery import Recovered, keep_recovering, recover
 from workers_tui.engine.results import read_result
 from workers_tui.engine.shapes import job_json
@@ -51,6 +53,10 @@ class Engine:
         self.calls = Calls(parts)
         self.background = background
         self._opened = opened
+        bills = Bills(parts.providers, parts.upstream)
+        self.reconciler = Reconciler(
+            parts.store, parts.ledger, parts.jobs, parts.clock, bills.cost, bills.key
+        )
         self._tiers = TierBoard(
             parts.board, lambda: parts.config.settings, parts.providers, parts.prices
         )
@@ -86,7 +92,9 @@ class Engine:
             ),
             "store",
         )
+        self.reconciler.on_settled(self._settled)
         if options.watch:
+            self.background.start(self.reconciler.run(), "budget")
             self.background.start(self.config.watch(), "config")
             self.background.start(self._refresh_prices(), "provider")
 
@@ -111,6 +119,16 @@ class Engine:
             with contextlib.suppress(WorkersError):  # a list that cannot be had is not needed yet
                 await self.prices.refresh(provider.name)
         self._tiers.show()
+
+    async def _settled(self, found: Drift) -> None:
+        self.events.tell("budget", f"{found.settled} open costs are settled by the provider")
+        await self.budget.refresh()
+
+    async def reconcile(self) -> Drift:
+        """Settle open costs now and compare the day with every provider's key."""
+        drift = await self.reconciler.reconcile(one.name for one in self.providers.all())
+        await self.budget.refresh()
+        return drift
 
     async def drain(self, reason: str) -> None:
         """Take nothing new and wait until every job here has ended."""

@@ -7,17 +7,15 @@ logged, never shown, never put on the board; a project cannot change any of it.
 from __future__ import annotations
 
 import ipaddress
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from workers_tui.engine.board import Board, Key, Topic
-from workers_tui.engine.errors import ConfigError, KeyRejected, WrongUse
+from workers_tui.engine.errors import ConfigError, KeyRejected
 from workers_tui.engine.events import Events, Level
-from workers_tui.engine.names import nearest_words
+from workers_tui.engine.keys import read_keys
 from workers_tui.engine.settings import ProviderSettings, Settings
-from workers_tui.home.files import read_json, write_atomic
 from workers_tui.home.places import Home
 
 DEFAULT = "openrouter"
@@ -177,34 +175,3 @@ def is_loopback(url: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def read_keys(home: Home) -> dict[str, str]:
-    """Keys in keys.json by provider."""
-    raw = read_json(home.keys_json)
-    if not isinstance(raw, dict):
-        return {}
-    return {name: key for name, key in raw.items() if isinstance(key, str) and key}
-
-
-def save_key(home: Home, provider: str, key: str | None) -> None:
-    """Keep a key for a provider; None forgets it. Raises WrongUse for what is no key."""
-    keys = read_keys(home)
-    if key is None:
-        if provider not in keys:
-            known = ", ".join(nearest_words(provider, keys)) or "none"
-            raise WrongUse(f"no key is kept for {provider!r}; kept: {known}")
-        del keys[provider]
-    else:
-        keys[provider] = clean_key(key)
-    write_atomic(home.keys_json, json.dumps(keys, indent=2) + "\n", mode=0o600)
-
-
-def clean_key(key: str) -> str:
-    """A pasted key without the blanks around it. Raises WrongUse when it cannot be one."""
-    stripped = key.strip()
-    if not stripped:
-        raise WrongUse("the key is empty; paste it when asked, or pipe it in")
-    if not stripped.isascii() or not stripped.isprintable() or " " in stripped:
-        raise WrongUse("this is no key: it holds blanks, line ends or special characters inside")
-    return stripped

@@ -1,0 +1,100 @@
+"""`workers-tui key …`: keys come from the terminal's prompt or stdin, never an argument."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from workers_tui.cli.common import Options, open_engine, run_async
+from workers_tui.engine.errors import WrongUse
+from workers_tui.engine.keys import read_keys, save_key
+from workers_tui.home.server_record import rotate_token
+
+
+@click.group()
+def key() -> None:
+    """Keys of providers, and the local server's own token."""
+
+
+@key.command("set")
+@click.argument("provider")
+@click.pass_obj
+def set_(options: Options, provider: str) -> int:
+    """Keep the key of a PROVIDER; it is asked for, or read from a pipe."""
+    home = options.place()
+    save_key(home, provider, ask(f"key for {provider}"))
+    click.echo(f"kept in {home.keys_json}")
+    shadow = run_async(_shadow(options, provider))
+    if shadow:
+        click.echo(f"note: {shadow} is set here and wins over it", err=True)
+    return 0
+
+
+def ask(what: str) -> str:
+    """A secret from the terminal without an echo, else the first line of stdin."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        return str(click.prompt(what, hide_input=True, err=True))
+    data = sys.stdin.buffer.read()
+    try:
+        return data.decode("ascii")
+    except UnicodeDecodeError:
+        raise WrongUse("this is no key: it holds bytes that are not ASCII") from None
+
+
+async def _shadow(options: Options, provider: str) -> str | None:
+    """The environment variable that wins over a kept key, if it is set."""
+    async with open_engine(options, watch=False) as engine:
+        found = engine.providers.find(provider)
+        if found is None:
+            known = ", ".join(engine.providers.names())
+            click.echo(f"note: models.json has no provider {provider}; it has {known}", err=True)
+            return None
+        return found.key_env if found.key_env and os.environ.get(found.key_env) else None
+
+
+@key.command("list")
+@click.pass_obj
+def list_(options: Options) -> int:
+    """Show which providers have a key and where it comes from; never the key."""
+    return run_async(_list(options))
+
+
+async def _list(options: Options) -> int:
+    async with open_engine(options, watch=False) as engine:
+        kept = read_keys(engine.home)
+        providers = engine.providers.all()
+    for one in providers:
+        click.echo(f"{one.name:<16} {_source(one.key_env, one.name in kept, one.loopback)}")
+    for name in sorted(set(kept) - {one.name for one in providers}):
+        click.echo(f"{name:<16} kept; models.json has no such provider")
+    return 0
+
+
+def _source(variable: str | None, kept: bool, loopback: bool) -> str:
+    if variable and os.environ.get(variable):
+        return f"from {variable}"
+    if kept:
+        return "kept"
+    return "none needed (this machine)" if loopback else "missing"
+
+
+@key.command()
+@click.argument("provider")
+@click.pass_obj
+def remove(options: Options, provider: str) -> int:
+    """Forget the key of a PROVIDER."""
+    save_key(options.place(), provider, None)
+    click.echo(f"the key of {provider} is gone")
+    return 0
+
+
+@key.command("rotate-local")
+@click.pass_obj
+def rotate_local(options: Options) -> int:
+    """Make a new token for the local server; clients must be connected again."""
+    home = options.place()
+    rotate_token(home)
+    click.echo("new token made; run `workers-tui connect` again for clients that use --http")
+    return 0

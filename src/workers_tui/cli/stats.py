@@ -1,0 +1,56 @@
+"""`workers-tui stats`: today's and all calls, by tier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from workers_tui.cli.common import Options, open_engine, print_json, run_async
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
+@click.pass_obj
+def stats(options: Options, as_json: bool) -> int:
+    """Show what the workers did and cost."""
+    return run_async(_stats(options, as_json=as_json))
+
+
+async def _stats(options: Options, *, as_json: bool) -> int:
+    async with open_engine(options, watch=False) as engine:
+        found = await engine.stats()
+    if as_json:
+        print_json(found)
+        return 0
+    today = found["today"]
+    click.echo(f"{found['day']} ({found['timezone']}), ends {found['resets_at']}")
+    click.echo(cap_line(found["budget_usd"], today))
+    click.echo(f"\n{'':<12} {'calls':>7} {'in':>12} {'out':>12} {'cost':>12}")
+    click.echo(_row("today", today))
+    click.echo(_row("all time", found["all_time"]))
+    for name, tier in found["tiers"].items():
+        click.echo(_row(name, tier["all_time"]))
+    bad = found["ledger"]["bad_rows"]
+    if bad:
+        click.echo(f"\n{bad} lines of {found['ledger']['path']} make no sense; they count nowhere")
+    if found["warning"]:
+        click.echo(f"\n{found['warning']}")
+    return 0
+
+
+def cap_line(budget: float | None, today: dict[str, Any]) -> str:
+    """Spent, held and free: three numbers."""
+    spent = f"spent ${today['cost_usd']:.4f}, held ${today['held_usd']:.4f}"
+    open_ = today["pending_calls"] + today["unknown_calls"]
+    more = f" ({open_} calls of unknown cost)" if open_ else ""
+    if budget is None:
+        return f"{spent}{more}; there is no cap"
+    return f"{spent}, free ${today['free_usd']:.4f} of ${budget:.2f}{more}"
+
+
+def _row(name: str, totals: dict[str, Any]) -> str:
+    return (
+        f"{name:<12} {totals['calls']:>7} {totals['in']:>12,} {totals['out']:>12,}"
+        f" {'$' + format(totals['cost_usd'], '.4f'):>12}"
+    )
