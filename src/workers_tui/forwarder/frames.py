@@ -36,12 +36,13 @@ def read_lines(fd: int, longest: int = LONGEST) -> Iterator[bytes | Fault]:
     skipping = False
     while chunk := os.read(fd, CHUNK):
         held += chunk
-        *lines, rest = held.split(b"\n") if b"\n" in chunk else [held]
-        for line in lines:
-            if not skipping and line.strip():
-                yield bytes(line)
-            skipping = False
-        held = bytearray(rest)
+        if b"\n" in chunk:
+            *lines, rest = held.split(b"\n")
+            for line in lines:
+                if not skipping and line.strip():
+                    yield bytes(line)
+                skipping = False
+            held = bytearray(rest)
         if len(held) > longest:
             if not skipping:
                 yield Fault(INVALID_REQUEST, f"a message may have {longest} bytes at most")

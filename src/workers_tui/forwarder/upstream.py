@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from workers_tui.forwarder.finder import Place
+from workers_tui.forwarder import frames
 from workers_tui.forwarder.frames import Message
 from workers_tui.forwarder.wire import Broken, Exchange
 
@@ -17,6 +18,8 @@ MOVED = -32050
 """The server's error code for: another one has taken over, nothing was done."""
 
 QUICK = 30.0
+LARGEST = 4 * 1024 * 1024
+"""What the server reads of one request; it breaks off longer ones."""
 
 
 class Elsewhere(Exception):
@@ -68,6 +71,9 @@ class Server:
 
         Raises NotSent, Broken or Elsewhere.
         """
+        if len(json.dumps(message)) > LARGEST:
+            text = f"a call may have {LARGEST >> 20} MB at most; name files instead of pasting them"
+            return frames.error(message["id"], frames.INVALID_REQUEST, text)
         exchange = self._post(message, timeout)
         try:
             if exchange.status not in {200, 202}:
@@ -122,6 +128,8 @@ class Server:
         """Deliver what the server says by itself; the end of the stream ends the session."""
         with contextlib.suppress(OSError):
             self._stream = Exchange(self.place.address, "GET", self.place.path, self._headers)
+            if self._stream.status not in {200, 404}:
+                return  # it will not push; calls may still pass
             for event in self._stream.events():
                 self._deliver(self, event)
         self.alive = False
@@ -134,4 +142,4 @@ def _refusal(request_id: Any, exchange: Exchange) -> Message:
         said = json.loads(exchange.body()).get("error")
         detail = said.get("message") if isinstance(said, dict) else said
         text = str(detail) if detail else text
-    return {"jsonrpc": "2.0", "id": request_id, "error": {"code": -32600, "message": text}}
+    return frames.error(request_id, frames.INVALID_REQUEST, text)
