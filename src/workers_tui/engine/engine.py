@@ -6,7 +6,6 @@ The verbs that front ends call are a line or two to the noun they belong to.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Any
@@ -17,6 +16,7 @@ from workers_tui.engine.build import build_parts
 from workers_tui.engine.calls import Calls
 from workers_tui.engine.errors import WorkersError, WrongUse
 from workers_tui.engine.events import Level
+from workers_tui.engine.gate_file import GateFile
 from workers_tui.engine.job import CallRequest, Job, JobKind, Origin
 from workers_tui.engine.options import EngineOptions
 from workers_tui.engine.parts import Parts
@@ -28,6 +28,9 @@ from workers_tui.engine.stats import Stats
 from workers_tui.engine.tier_board import TierBoard
 
 __all__ = ["Engine", "EngineOptions"]
+
+PRICES_EVERY = 3600.0
+"""Seconds between looks whether a provider's list has grown old."""
 
 
 class Engine:
@@ -57,6 +60,7 @@ class Engine:
         self.reconciler = Reconciler(
             parts.store, parts.ledger, parts.jobs, parts.clock, bills.cost, bills.key
         )
+        self._gate = GateFile(parts.home, parts.board, lambda: parts.config.settings, parts.events)
         self._tiers = TierBoard(
             parts.board, lambda: parts.config.settings, parts.providers, parts.prices
         )
@@ -97,6 +101,7 @@ class Engine:
             self.background.start(self.reconciler.run(), "budget")
             self.background.start(self.config.watch(), "config")
             self.background.start(self._refresh_prices(), "provider")
+            self.background.start(self._gate.follow(), "config")
 
     def _tell_recovered(self, found: Recovered) -> None:
         if found:
@@ -115,10 +120,11 @@ class Engine:
 
     async def _refresh_prices(self) -> None:
         await self.prices.load_table()
-        for provider in self.providers.all():
-            with contextlib.suppress(WorkersError):  # a list that cannot be had is not needed yet
-                await self.prices.refresh(provider.name)
-        self._tiers.show()
+        while True:
+            for provider in self.providers.all():
+                await self.prices.freshen(provider.name)
+            self._tiers.show()
+            await self.clock.sleep(PRICES_EVERY)
 
     async def _settled(self, found: Drift) -> None:
         self.events.tell("budget", f"{found.settled} open costs are settled by the provider")

@@ -6,6 +6,8 @@ carries the name of its source.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -21,6 +23,12 @@ from workers_tui.engine.settings import ModelPrice, Settings
 
 __all__ = ["FREE", "ModelInfo", "Price", "PriceBook", "Rates"]
 
+log = logging.getLogger(__name__)
+
+PATIENCE = 5.0
+"""A call waits no longer than this for a list of prices."""
+ASK_AGAIN = 600.0
+"""Seconds after which a provider that gave no list is asked once more."""
 VARIANTS = (":nitro", ":floor", ":exacto")
 """Endings that choose among the endpoints of the same model."""
 
@@ -40,6 +48,7 @@ class PriceBook:
         self._lists = lists
         self._clock = clock
         self._table = PriceTable()
+        self._asked: dict[str, float] = {}
 
     def find(self, provider: str, model: str) -> Price | None:
         """The price of a model, or None when no source knows it.
@@ -62,18 +71,30 @@ class PriceBook:
         return found
 
     async def ready(self, provider: str, model: str) -> Price | None:
-        """The price, after loading the table or the provider's list if that takes it.
+        """The price, after asking the better sources first if that was not done lately.
 
-        Never raises: a list that cannot be had is a source that is silent.
+        Never raises: a source that does not answer is a source that is silent.
         """
-        if self.find(provider, model) is None or not self._table.loaded:
+        if model in self._settings().prices:
+            return self.find(provider, model)
+        if self._providers.find(provider) is not None:
+            await self.freshen(provider)
+        if self._listed(provider, model) is None:
             await self._table.load()
-        if self.find(provider, model) is None and self._providers.find(provider):
-            try:
-                await self.refresh(provider)
-            except WorkersError:
-                return None
         return self.find(provider, model)
+
+    async def freshen(self, provider: str) -> None:
+        """Ask the provider for its list if ours is old, but not again and again."""
+        now = self._clock.monotonic()
+        asked = self._asked.get(provider)
+        if asked is not None and now - asked < ASK_AGAIN:
+            return
+        self._asked[provider] = now
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self.refresh(provider)
+        except (WorkersError, TimeoutError) as error:
+            log.info("no list of models from %s: %s", provider, error or "it took too long")
 
     async def load_table(self) -> None:
         """Make genai-prices answer; it takes half a second in a thread."""
