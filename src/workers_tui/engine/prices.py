@@ -49,6 +49,7 @@ class PriceBook:
         self._clock = clock
         self._table = PriceTable()
         self._asked: dict[str, float] = {}
+        self._asking: dict[str, asyncio.Lock] = {}
 
     def find(self, provider: str, model: str) -> Price | None:
         """The price of a model, or None when no source knows it.
@@ -85,16 +86,16 @@ class PriceBook:
 
     async def freshen(self, provider: str) -> None:
         """Ask the provider for its list if ours is old, but not again and again."""
-        now = self._clock.monotonic()
-        asked = self._asked.get(provider)
-        if asked is not None and now - asked < ASK_AGAIN:
-            return
-        self._asked[provider] = now
-        try:
-            async with asyncio.timeout(PATIENCE):
-                await self.refresh(provider)
-        except (WorkersError, TimeoutError) as error:
-            log.info("no list of models from %s: %s", provider, error or "it took too long")
+        async with self._asking.setdefault(provider, asyncio.Lock()):  # the others wait for it
+            now = self._clock.monotonic()
+            if now - self._asked.get(provider, -ASK_AGAIN) < ASK_AGAIN:
+                return
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    await self.refresh(provider)
+            except (WorkersError, TimeoutError) as error:
+                log.info("no list of models from %s: %s", provider, error or "it took too long")
+            self._asked[provider] = now
 
     async def load_table(self) -> None:
         """Make genai-prices answer; it takes half a second in a thread."""
