@@ -38,6 +38,10 @@ def _run(arguments: list[str]) -> bytes:
         from workers_tui.hooks.opt_out import opt_out
 
         return opt_out(arguments[1:], os.environ)
+    if event == "headers":
+        from workers_tui.hooks.headers import headers
+
+        return headers(os.environ)
     raw = sys.stdin.buffer.read(INPUT_LIMIT + 1)
     if len(raw) > INPUT_LIMIT or (event == "large-read" and _passes(raw)):
         return b""

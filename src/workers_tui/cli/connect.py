@@ -1,0 +1,152 @@
+"""`workers-tui connect`: shows what it will change in Claude Code's files, then does it."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from workers_tui.cli.common import Options
+from workers_tui.engine.errors import WorkFailed
+from workers_tui.home.claude_places import Scope, find_claude
+from workers_tui.home.claude_settings import http_entry, own_program, server_entry
+from workers_tui.home.connection import (
+    Change,
+    Plan,
+    Unusable,
+    Wanted,
+    apply,
+    plan_connect,
+    plan_remove,
+    undo,
+)
+from workers_tui.home.places import Home
+from workers_tui.home.server_record import ensure_token, read_record
+
+
+@click.command()
+@click.option(
+    "--scope",
+    type=click.Choice([scope.value for scope in Scope]),
+    default=Scope.USER.value,
+    show_default=True,
+    help="For you everywhere, for everybody in this project, or for you in this project.",
+)
+@click.option("--http", is_flag=True, help="Register the dashboard's address instead of a program.")
+@click.option("--remove", is_flag=True, help="Take everything back, exactly.")
+@click.option("--dry-run", is_flag=True, help="Show the changes and make none.")
+@click.option("--permissions/--no-permissions", default=None, help="Let Claude call our tools.")
+@click.option("--hooks/--no-hooks", default=None, help="Steer large reads, give the rules.")
+@click.option("--rules/--no-rules", default=None, help="A marked block in CLAUDE.md.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def connect(  # noqa: PLR0913 - one per option
+    options: Options,
+    *,
+    scope: str,
+    http: bool,
+    remove: bool,
+    dry_run: bool,
+    permissions: bool | None,
+    hooks: bool | None,
+    rules: bool | None,
+    yes: bool,
+) -> None:
+    """Register with Claude Code.
+
+    Asks on a terminal, otherwise takes every part that no option excludes.
+    """
+    home = options.place()
+    environ = environment(options)
+    project = (options.project or Path.cwd()).resolve()
+    claude = find_claude(environ)
+    asks = sys.stdin.isatty() and not (yes or dry_run or remove)
+    try:
+        if remove:
+            plan = plan_remove(Scope(scope), project, home, environ)
+        else:
+            wanted = Wanted(
+                _server(options, home, environ, http=http),
+                permissions=_part(permissions, "Let Claude use the tools without asking?", asks),
+                hooks=_part(hooks, "Install the hooks (large reads, rules, savings)?", asks),
+                rules=_part(rules, "Add the delegation rules to CLAUDE.md?", asks),
+            )
+            plan = plan_connect(Scope(scope), project, wanted, environ)
+        show(plan, claude, remove=remove, diffs=dry_run)
+        if dry_run or not plan.needed:
+            return
+        if asks:
+            click.confirm("Do this?", default=True, abort=True)
+        (undo if remove else apply)(plan, home, claude, environ)
+    except Unusable as error:
+        raise WorkFailed(str(error)) from None
+    click.echo("done" if remove else "done: start a new Claude Code session to use it")
+    if remove:
+        _what_stays(home)
+
+
+def environment(options: Options) -> dict[str, str]:
+    """The environment with `--home` in it, so that what is registered finds the same home."""
+    environ = dict(os.environ)
+    if options.home is not None:
+        environ["WORKERS_HOME"] = str(options.home.absolute())
+    return environ
+
+
+def _server(
+    options: Options, home: Home, environ: dict[str, str], *, http: bool
+) -> dict[str, object]:
+    if not http:
+        return server_entry(own_program(), environ)
+    ensure_token(home)
+    record = read_record(home)
+    url = record.url if record else f"http://{options.host}:{options.port}/mcp"
+    return http_entry(url, environ)
+
+
+def _part(chosen: bool | None, question: str, asks: bool) -> bool:
+    if chosen is None and asks:
+        return click.confirm(question, default=True)
+    return chosen is not False
+
+
+def show(plan: Plan, claude: Path | None, *, remove: bool, diffs: bool) -> None:
+    """Print what would happen, one line per file; `diffs` adds the changed lines."""
+    if plan.server.needed:
+        verb = "remove" if remove else "register"
+        how = f"with {claude}" if claude else f"in {plan.places.servers} (claude was not found)"
+        click.echo(f"{verb} the MCP server `workers` for scope {plan.places.scope} {how}")
+    for change in plan.files:
+        if change.needed:
+            click.echo(f"{_verb(change)} {change.path}: {change.title}")
+            if diffs:
+                click.echo(_diff(change))
+    for note in plan.notes:
+        click.echo(f"note: {note}")
+    if not plan.needed:
+        click.echo("nothing of ours is there" if remove else "already connected: nothing to change")
+
+
+def _verb(change: Change) -> str:
+    if change.after is None:
+        return "delete"
+    return "create" if change.before is None else "change"
+
+
+def _diff(change: Change) -> str:
+    before, after = (
+        (raw or b"").decode("utf-8", "replace").splitlines()
+        for raw in (change.before, change.after)
+    )
+    lines = difflib.unified_diff(before, after, lineterm="", n=0)
+    return "\n".join(f"    {line}" for line in list(lines)[2:])
+
+
+def _what_stays(home: Home) -> None:
+    places = " ".join(str(place) for place in dict.fromkeys((home.config, home.state)))
+    click.echo("what stays: your keys and models.json, jobs, results and the ledger")
+    click.echo(f"  delete them with: rm -r {places}")
+    click.echo("  agent workers and their keys: ~/.claude-workers")

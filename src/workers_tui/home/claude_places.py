@@ -1,0 +1,97 @@
+"""Where Claude Code keeps its files, per scope. Nothing here opens a file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+
+class Scope(StrEnum):
+    """Claude Code's own three scopes."""
+
+    USER = "user"
+    """This user, every project."""
+    PROJECT = "project"
+    """Everybody who works in this project; its files are usually committed."""
+    LOCAL = "local"
+    """This user, this project."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaudePlaces:
+    """The files of one scope."""
+
+    scope: Scope
+    project: Path
+    settings: Path
+    """Permissions and hooks."""
+    rules: Path
+    """CLAUDE.md or CLAUDE.local.md."""
+    servers: Path
+    """Where MCP servers of this scope stand: .mcp.json or .claude.json."""
+
+    @property
+    def servers_path(self) -> tuple[str, ...]:
+        """Where in that file."""
+        if self.scope is Scope.LOCAL:
+            return ("projects", str(self.project), "mcpServers")
+        return ("mcpServers",)
+
+    @property
+    def shared(self) -> bool:
+        """Others read these files: they get an ordinary mode."""
+        return self.scope is Scope.PROJECT
+
+
+def config_dir(environ: Mapping[str, str]) -> Path:
+    """Claude Code's configuration directory; of a list the first."""
+    first = environ.get("CLAUDE_CONFIG_DIR", "").split(",")[0].strip()
+    return Path(first).expanduser() if first else Path.home() / ".claude"
+
+
+def claude_json(environ: Mapping[str, str]) -> Path:
+    """Claude Code's own state, with the servers of user and local scope."""
+    first = environ.get("CLAUDE_CONFIG_DIR", "").split(",")[0].strip()
+    return (Path(first).expanduser() if first else Path.home()) / ".claude.json"
+
+
+def claude_places(scope: Scope, project: Path, environ: Mapping[str, str]) -> ClaudePlaces:
+    """The files of a scope, seen from a project directory."""
+    if scope is Scope.USER:
+        base = config_dir(environ)
+        return ClaudePlaces(
+            scope, project, base / "settings.json", base / "CLAUDE.md", claude_json(environ)
+        )
+    if scope is Scope.PROJECT:
+        return ClaudePlaces(
+            scope,
+            project,
+            project / ".claude" / "settings.json",
+            project / "CLAUDE.md",
+            project / ".mcp.json",
+        )
+    return ClaudePlaces(
+        scope,
+        project,
+        project / ".claude" / "settings.local.json",
+        project / "CLAUDE.local.md",
+        claude_json(environ),
+    )
+
+
+def find_claude(environ: Mapping[str, str]) -> Path | None:
+    """Claude Code's program: WORKERS_CLAUDE_BIN, the search path, its usual places."""
+    named = environ.get("WORKERS_CLAUDE_BIN")
+    if named:
+        path = Path(named).expanduser()
+        return path if path.is_file() else None
+    found = shutil.which("claude", path=environ.get("PATH"))
+    if found:
+        return Path(found)
+    home = Path.home()
+    usual = (home / ".claude" / "local" / "claude", home / ".local" / "bin" / "claude")
+    return next((path for path in usual if os.access(path, os.X_OK)), None)

@@ -1,0 +1,79 @@
+"""What Claude Code's files were before us: `connections.json` and the backups beside it.
+
+A file that still is as we left it can be restored byte for byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from workers_tui.home.files import make_private_dir, read_json, write_atomic
+from workers_tui.home.places import Home
+
+
+@dataclass(slots=True)
+class Record:
+    """Files we changed, with what was there before and what we left."""
+
+    home: Home
+    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By path of the file: `{"before": backup or null, "left": sha256}`."""
+
+    @classmethod
+    def load(cls, home: Home) -> Record:
+        raw = read_json(home.state / "connections.json")
+        files = raw.get("files") if isinstance(raw, dict) else None
+        good = files if isinstance(files, dict) else {}
+        return cls(home, {k: v for k, v in good.items() if isinstance(v, dict)})
+
+    def keep(self, path: Path, before: bytes | None, after: bytes | None) -> None:
+        """Note one change; the oldest `before` stays."""
+        known = self.entries.get(str(path))
+        continued = known is not None and known.get("left") == digest(before)
+        kept = known.get("before") if known and continued else self._backup(path, before)
+        self.entries[str(path)] = {"before": kept, "left": digest(after)}
+
+    def original(self, path: Path, now: bytes | None) -> tuple[bool, bytes | None]:
+        """Whether the file is as we left it, and then what was there before us."""
+        known = self.entries.get(str(path))
+        if known is None or known.get("left") != digest(now):
+            return False, None
+        return self.oldest(path)
+
+    def oldest(self, path: Path) -> tuple[bool, bytes | None]:
+        """What was there before us, whatever the file is now."""
+        known = self.entries.get(str(path))
+        if known is None:
+            return False, None
+        name = known.get("before")
+        if name is None:
+            return True, None
+        try:
+            return True, (self.home.state / "backups" / str(name)).read_bytes()
+        except OSError:
+            return False, None
+
+    def forget(self, path: Path) -> None:
+        self.entries.pop(str(path), None)
+
+    def save(self) -> None:
+        value = {"schema": 1, "files": self.entries}
+        text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+        write_atomic(self.home.state / "connections.json", text, mode=0o600)
+
+    def _backup(self, path: Path, before: bytes | None) -> str | None:
+        if before is None:
+            return None
+        directory = self.home.state / "backups"
+        make_private_dir(directory)
+        name = f"{digest(before)[:16]}-{path.name}"
+        write_atomic(directory / name, before, mode=0o600)
+        return name
+
+
+def digest(data: bytes | None) -> str:
+    return "none" if data is None else hashlib.sha256(data).hexdigest()
