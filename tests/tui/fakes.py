@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from workers_tui.engine.board import Board, Key, ServerView, Topic
@@ -94,7 +94,7 @@ class FakeEngine:
         self.config = FakeConfig(self)
         self.asked: list[tuple[str, Any]] = []
         self.texts: dict[str, str] = {}
-        self.paused: str | None = None
+        self.queue = SimpleNamespace(paused=False)
         self.closed = False
 
     # Values
@@ -144,10 +144,10 @@ class FakeEngine:
         job = await self.job(job_id)
         self.put(replace(job, state=JobState.CANCELLED, ended_at=self.clock.now(), ms=900))
 
-    async def approve(self, job_id: str) -> None:
+    def approve(self, job_id: str) -> None:
         self.asked.append(("approve", job_id))
 
-    async def reject(self, job_id: str) -> None:
+    def reject(self, job_id: str) -> None:
         self.asked.append(("reject", job_id))
 
     async def rerun(self, job_id: str, tier: str | None = None) -> Job:
@@ -167,11 +167,11 @@ class FakeEngine:
 
     def pause(self) -> None:
         self.asked.append(("pause", None))
-        self.paused = "you"
+        self.queue.paused = True
 
     def resume(self) -> None:
         self.asked.append(("resume", None))
-        self.paused = None
+        self.queue.paused = False
 
     async def drain(self, reason: str) -> None:
         self.asked.append(("drain", reason))

@@ -1,20 +1,18 @@
-"""Draws the dashboard on the stand-in engine to an SVG: `python tests/tui/look.py 140x45 out.svg [keys…]`."""
+"""Runs the dashboard on the stand-in engine in this terminal, to look at it while changing it."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 import tempfile
-from pathlib import Path
 
 from tests.tui.fakes import FakeEngine, fill
 from workers_tui.home.places import find_home
 from workers_tui.tui.app import DashboardApp
+from workers_tui.tui.driver import Terminal
 
 
-async def look(size: str, out: Path, keys: list[str]) -> None:
-    """Press the keys and save the picture."""
-    width, _, height = size.partition("x")
+async def main() -> None:
+    """Run until the user quits."""
     with tempfile.TemporaryDirectory() as folder:
         home = find_home(flat=folder)
         engine = FakeEngine(home)
@@ -23,15 +21,9 @@ async def look(size: str, out: Path, keys: list[str]) -> None:
         async def start() -> FakeEngine:
             return engine
 
-        app = DashboardApp(home, start)  # type: ignore[arg-type]
-        async with app.run_test(size=(int(width), int(height))) as pilot:
-            await pilot.pause(0.3)
-            for key in keys:
-                await pilot.press(key)
-                await pilot.pause(0.2)
-            await pilot.pause(0.3)
-            out.write_text(app.export_screenshot(title=""), encoding="utf-8")
+        app = DashboardApp(home, start, driver_class=Terminal)  # type: ignore[arg-type]
+        await app.run_async()
 
 
 if __name__ == "__main__":
-    asyncio.run(look(sys.argv[1], Path(sys.argv[2]), sys.argv[3:]))
+    asyncio.run(main())

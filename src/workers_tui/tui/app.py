@@ -240,7 +240,7 @@ class DashboardApp(App[int], inherit_bindings=False):
         if self.engine is None or server is None or (server.url is None and not server.message):
             return Pulse(self.awaited, running=running, asking=asking)
         where = _address(server.url) if server.url else server.message
-        paused = self.engine.paused or ""
+        paused = "paused" if self.engine.queue.paused else ""
         return Pulse(where, server.url is not None, server.clients, paused, running, asking)
 
     def _server_view(self) -> ServerView | None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from workers_tui.engine.budget import Spend
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
+FIGURES = 17
+"""Cells of a figure with its name."""
 
 
 class BudgetView(LineView):
@@ -41,31 +43,38 @@ class BudgetView(LineView):
             self.show_rows((row((" Reading the ledger…", "dim")),))
             return
         figures = figures_of(self._spend)
-        room = self.scrollable_content_region.height - len(figures) - 1
-        chart = plot(self._spend.by_hour_pico, self._hour, self.row_width - 2, max(1, min(room, 8)))
-        self.show_rows([*chart, *figures])
+        width, height = self.row_width, max(4, self.scrollable_content_region.height)
+        beside = width >= 24 + FIGURES + 3
+        chart_width = width - FIGURES - 3 if beside else width - 2
+        tall = height - 1 if beside else height - 1 - len(figures)
+        chart = plot(self._spend.by_hour_pico, self._hour, chart_width, max(1, min(tall, 8)))
+        self.show_rows(_side_by_side(chart, chart_width, figures) if beside else [*chart, *figures])
+
+
+def _side_by_side(chart: list[Row], width: int, figures: list[Row]) -> list[Row]:
+    rows = []
+    for index in range(max(len(chart), len(figures))):
+        left = chart[index] if index < len(chart) else ()
+        used = sum(len(text) for text, _ in left)
+        right = figures[index] if index < len(figures) else ()
+        rows.append((*left, (" " * (width + 1 - used), ""), *right))
+    return rows
 
 
 def figures_of(spend: Spend) -> list[Row]:
     """The numbers, one pair a line."""
+    free = words.money(max(0, spend.free_pico or 0))
     rows = [
-        _pair("spent", words.money(spend.spent_pico) + _unknown(spend), level(spend)),
+        _pair("spent", words.money(spend.spent_pico), level(spend)),
         _pair("held", words.money(spend.held_pico), "held" if spend.held_pico else ""),
+        _pair("free", free if spend.cap_pico is not None else "no cap", level(spend)),
     ]
-    if spend.cap_pico is None:
-        rows.append(row((" No cap. ", "dim"), ("b", "key"), (" sets one.", "dim")))
-    else:
-        free = max(0, spend.free_pico or 0)
-        rows.append(
-            row(
-                *_pair("free", words.money(free), level(spend)),
-                (f" of {words.money(spend.cap_pico)}", "dim"),
-            )
-        )
     if spend.estimated_pico:
-        rows.append(_pair("of it estimated", words.ESTIMATED + words.money(spend.estimated_pico)))
-    if spend.warning:
-        rows.append(row((f" {spend.warning}", "warn")))
+        rows.append(_pair("of it", words.ESTIMATED + words.money(spend.estimated_pico)))
+    if spend.pending_calls:
+        rows.append(_pair("pending", words.plural(spend.pending_calls, "call")))
+    if spend.unknown_calls:
+        rows.append(_pair("unknown", words.plural(spend.unknown_calls, "call")))
     return rows
 
 
@@ -131,13 +140,4 @@ def _axis(first: int, hours: int, wide: int, now: int) -> Row:
 
 
 def _pair(name: str, value: str, style: str = "") -> Row:
-    return row((f" {name:<16}", "dim"), (f"{value:>8}", style))
-
-
-def _unknown(spend: Spend) -> str:
-    said = []
-    if spend.pending_calls:
-        said.append(f" + {spend.pending_calls} {words.PENDING}")
-    if spend.unknown_calls:
-        said.append(f" + {spend.unknown_calls} unknown")
-    return "".join(said)
+    return row((f"{name:<8}", "dim"), (f"{value:>9}", style))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from textual import work
 
+from workers_tui.engine.errors import WorkersError
 from workers_tui.engine.job import Job, JobKind
 from workers_tui.home.files import write_atomic
 from workers_tui.tui import marks, pager, words
@@ -61,8 +62,7 @@ class JobVerbs(Face):
             return
         await self.attempt(self.engine.cancel(job.id))
 
-    @work(group="verb")
-    async def action_accept(self) -> None:
+    def action_accept(self) -> None:
         """Let a waiting job go on."""
         job = self._job_or_word()
         if job is None or self.engine is None:
@@ -70,10 +70,9 @@ class JobVerbs(Face):
         if not marks.asks(job):
             self.say(f"{job.id} asks nothing.")
             return
-        await self.attempt(self.engine.approve(job.id))
+        self._answer(job, accept=True)
 
-    @work(group="verb")
-    async def action_reject(self) -> None:
+    def action_reject(self) -> None:
         """Refuse what a waiting job asks."""
         job = self._job_or_word()
         if job is None or self.engine is None:
@@ -81,7 +80,17 @@ class JobVerbs(Face):
         if not marks.asks(job):
             self.say(f"{job.id} asks nothing.")
             return
-        await self.attempt(self.engine.reject(job.id))
+        self._answer(job, accept=False)
+
+    def _answer(self, job: Job, *, accept: bool) -> None:
+        if self.engine is None:
+            return
+        try:
+            (self.engine.approve if accept else self.engine.reject)(job.id)
+        except WorkersError as error:
+            self.say(str(error))
+        else:
+            self.say(f"{job.id} goes on." if accept else f"{job.id} is refused; nothing was sent.")
 
     @work(group="verb")
     async def action_rerun(self) -> None:

@@ -119,7 +119,7 @@ class SettingsVerbs(Face):
         """Pause the queue, or resume it and every paused provider."""
         if self.engine is None:
             return
-        if self.engine.paused or self._paused_providers():
+        if self.engine.queue.paused or self._paused_providers():
             self.engine.resume()
             self.say("Calls start again.")
         else:

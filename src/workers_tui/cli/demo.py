@@ -1,0 +1,165 @@
+"""The demo: a home of its own, the simulator as upstream, and a client that keeps jobs coming.
+
+It needs no key and no network, and leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workers_tui.cli.common import Options
+from workers_tui.cli.dashboard import Wiring, run_dashboard
+from workers_tui.engine.errors import StoreUnusable, WorkersError
+from workers_tui.engine.job import CallRequest, Origin
+from workers_tui.home.assets import asset
+from workers_tui.home.files import prepare
+from workers_tui.home.places import Home, find_home
+from workers_tui.simulator.demo import DemoTask, demo_tasks, make_demo_files
+
+if TYPE_CHECKING:
+    from workers_tui.engine.engine import Engine
+
+CAP_USD = 0.25
+PAUSE = (0.8, 4.0)
+"""Seconds between two requests."""
+AT_ONCE = 6
+"""Jobs that the client lets run or wait before it asks for more."""
+SECRET_EVERY = 9
+"""Every so many tasks one names a file in which a key is found."""
+SECRET_FILE = "deploy.md"
+SECRET_TASK = DemoTask("Summarise how a release is deployed", "fast", (SECRET_FILE,))
+
+
+def open_demo(options: Options) -> int:
+    """Run the demo until the user leaves; only a failure leaves its log behind."""
+    root = Path(tempfile.mkdtemp(prefix="workers-tui-demo-"))
+    home = find_home(flat=root / "home")
+    prepare(home)
+    project = root / "shop"
+    project.mkdir()
+    make_demo_files(project)
+    _plant_a_key(project)
+    _write_settings(home)
+    wiring = DemoWiring(replace(options, port=0, project=project), home)
+    code = run_dashboard(wiring.app(demo=True))
+    if code == 0:
+        shutil.rmtree(root, ignore_errors=True)
+    return code
+
+
+def _plant_a_key(project: Path) -> None:
+    """A file with something that looks like a key, put together so that no scanner finds it here."""
+    key = "AKIA" + "".join(random.Random(3).choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", k=16))
+    text = f"# Deploy\n\n1. Build.\n2. Log in with {key}.\n3. Push.\n"
+    (project / SECRET_FILE).write_text(text, encoding="utf-8")
+
+
+def _write_settings(home: Home) -> None:
+    """The shipped settings with a cap that fills while one watches."""
+    settings = json.loads(asset("models.json").read_text(encoding="utf-8"))
+    settings["daily_budget_usd"] = CAP_USD
+    home.models_json.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    home.models_json.chmod(0o600)
+
+
+class DemoWiring(Wiring):
+    """An engine with a simulator before it and a client behind it."""
+
+    def __init__(self, options: Options, home: Home) -> None:
+        super().__init__(options, home, {})
+        self._simulator: asyncio.subprocess.Process | None = None
+        self._client: asyncio.Task[None] | None = None
+
+    async def start_engine(self) -> Engine:
+        """Start the simulator, then the engine that asks it."""
+        url = await self._start_simulator()
+        self.environ = {
+            "PATH": os.environ.get("PATH", ""),
+            "WORKERS_HOME": str(self.home.state),
+            "OPENROUTER_BASE_URL": url,
+            "OPENROUTER_API_KEY": "demo",
+            "CLAUDE_CONFIG_DIR": str(self.home.state / "claude"),
+            "CLAUDE_WORKERS_ROOT": str(self.home.state / "claude-workers"),
+        }
+        return await super().start_engine()
+
+    async def start_server(self, engine: Engine) -> DemoServer:
+        """The server, and the client that begins once it listens."""
+        server = await super().start_server(engine)
+        assert self.options.project is not None
+        client = asyncio.create_task(keep_asking(engine, self.options.project))
+        return DemoServer(server, client, self._simulator)
+
+    async def _start_simulator(self) -> str:
+        self._simulator = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "workers_tui", "simulate",
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )  # fmt: skip
+        assert self._simulator.stdout is not None
+        line = (await self._simulator.stdout.readline()).decode().strip()
+        if not line.startswith("listening on "):
+            raise StoreUnusable("the simulator did not start; the demo cannot run")
+        return line.removeprefix("listening on ")
+
+
+class DemoServer:
+    """The server, the client and the simulator, stopped together."""
+
+    def __init__(
+        self,
+        server: Any,
+        client: asyncio.Task[None],
+        simulator: asyncio.subprocess.Process | None,
+    ) -> None:
+        self._server = server
+        self._client = client
+        self._simulator = simulator
+
+    async def stop(self, reason: str) -> None:
+        """End the client first, the simulator last."""
+        self._client.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._client
+        await self._server.stop(reason)
+        if self._simulator is not None and self._simulator.returncode is None:
+            self._simulator.terminate()
+            await self._simulator.wait()
+
+
+async def keep_asking(engine: Engine, project: Path) -> None:
+    """Ask for one task after the other, never for too many at once."""
+    dice = random.Random(11)
+    sessions = [f"demo-{number}" for number in (1, 2)]
+    waiting: set[str] = set()
+    for task in _tasks():
+        origin = Origin(
+            roots=(project,), project=str(project), session=dice.choice(sessions), client="demo"
+        )
+        request = CallRequest(task.task, task.tier, task.files, task.write_to, task.max_tokens)
+        with contextlib.suppress(WorkersError):  # refused: the screen shows why, the day goes on
+            waiting.add((await engine.delegate(request, origin)).id)
+        await asyncio.sleep(dice.uniform(*PAUSE))
+        while len(waiting) >= AT_ONCE:
+            waiting = {job for job in waiting if not (await engine.job(job)).state.ended}
+            await asyncio.sleep(0.5)
+
+
+def _tasks() -> Iterator[DemoTask]:
+    for number, task in enumerate(demo_tasks(), start=1):
+        if number % SECRET_EVERY == 3:
+            yield SECRET_TASK
+        yield task
