@@ -14,10 +14,10 @@ from pathlib import Path
 from workers_tui.engine.errors import PolicyRefused, SandboxRefused, WrongUse
 from workers_tui.engine.settings import AgentRules
 
-DEFAULT_TOOLS = ("Read", "Glob", "Grep", "Edit", "Write", "Task")
-"""What a worker has when nobody says otherwise: no Bash, no web."""
+DEFAULT_TOOLS = ("Read", "Glob", "Grep", "Edit", "Write")
+"""What a worker has when nobody says otherwise: no Bash, no web, no workers of its own."""
 KNOWN_TOOLS = frozenset(
-    {*DEFAULT_TOOLS, "Bash", "NotebookEdit", "TodoWrite", "WebFetch", "WebSearch"}
+    {*DEFAULT_TOOLS, "Task", "Bash", "NotebookEdit", "TodoWrite", "WebFetch", "WebSearch"}
 )
 MODES = ("plan", "default", "dontAsk", "acceptEdits", "auto", "bypassPermissions")
 """Permission modes, the strictest first."""
@@ -76,7 +76,8 @@ def tools_for(
             )
         if name not in bound:
             raise PolicyRefused(
-                f"tool {name} is not among `agents.tools` in models.json: {', '.join(sorted(bound))}"
+                f"tool {name} is not among `agents.tools` in models.json:"
+                f" {', '.join(sorted(bound))}"
             )
     usual = DEFAULT_TOOLS if rules.tools is None else tuple(rules.tools)
     without = {rule for rule in disallowed if "(" not in rule}

@@ -17,6 +17,7 @@ from typing import Any
 from workers_tui.engine.money import Cost, CostSource
 from workers_tui.engine.usage import Usage
 
+LINE_KEPT = 160
 TEXT_KEPT = 4000
 """Characters of a step's text that are kept."""
 
@@ -58,6 +59,13 @@ class TraceStep:
     ms: int | None = None
     bytes_out: int = 0
     """Size of a request."""
+
+    def line(self) -> str:
+        """The step on one line, for replies and lists."""
+        name = f" {self.name}" if self.name else ""
+        sign = "" if self.ok else " failed"
+        text = " ".join(self.text.split())
+        return f"{self.at:%H:%M:%S} {self.kind.value}{name}{sign}: {text[:LINE_KEPT]}".rstrip(": ")
 
 
 def step_line(step: TraceStep) -> str:

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
+import httpx
+
+from workers_tui.engine.agent_runs import Agents
 from workers_tui.engine.background import Background
 from workers_tui.engine.bills import Bills
 from workers_tui.engine.build import build_parts
@@ -23,6 +26,7 @@ from workers_tui.engine.parts import Parts
 from workers_tui.engine.reconcile import Drift, Reconciler
 from workers_tui.engine.recovery import Recovered, keep_recovering, recover
 from workers_tui.engine.results import read_result
+from workers_tui.engine.running import Running
 from workers_tui.engine.shapes import job_json
 from workers_tui.engine.stats import Stats
 from workers_tui.engine.tier_board import TierBoard
@@ -36,7 +40,13 @@ PRICES_EVERY = 3600.0
 class Engine:
     """Everything behind the front ends. Made by `start`, ended by `close`."""
 
-    def __init__(self, parts: Parts, background: Background, opened: AsyncExitStack) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        background: Background,
+        opened: AsyncExitStack,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
         self.parts = parts
         self.id = parts.id
         self.home = parts.home
@@ -54,6 +64,7 @@ class Engine:
         self.upstream = parts.upstream
         self.queue = parts.queue
         self.calls = Calls(parts)
+        self.agents = Agents(parts, transport=transport)
         self.background = background
         self._opened = opened
         bills = Bills(parts.providers, parts.upstream)
@@ -72,7 +83,7 @@ class Engine:
             parts = await build_parts(options, opened)
             background = Background(parts.events)
             opened.push_async_callback(background.close)
-            engine = cls(parts, background, opened)
+            engine = cls(parts, background, opened, options.transport)
             await engine._begin(options)
             engine._opened = opened.pop_all()
         return engine
@@ -82,11 +93,12 @@ class Engine:
         recovered = await recover(self.home, self.store, self.jobs, self.budget, self.clock)
         self._tell_recovered(recovered)
         await self.jobs.load()
-        self.jobs.on_cancel(self.calls.cancel)
+        self.jobs.on_cancel(self._cancel)
         await self.prices.load_lists()
         await self.budget.refresh()
         self.config.on_change(self._settings_changed)
         self.providers.show()
+        await self.agents.show_workers()
         await self._tiers.load(self.jobs)
         self.background.start(self._tiers.follow(), "job")
         self.background.start(self.budget.keep_fresh(), "budget")
@@ -114,6 +126,7 @@ class Engine:
     def _settings_changed(self) -> None:
         """The cap, the tiers, the number of places: all count from now on."""
         self.queue.move()
+        self.agents.queue.move()
         self.providers.show()
         self._tiers.show()
         self.background.start(self.budget.refresh(), "budget")
@@ -138,11 +151,12 @@ class Engine:
 
     async def drain(self, reason: str) -> None:
         """Take nothing new and wait until every job here has ended."""
-        await self.calls.drain(reason)
+        await asyncio.gather(self.calls.drain(reason), self.agents.drain(reason))
 
     async def close(self) -> None:
         """Cancel what runs, settle it, and close everything."""
-        await self.calls.close("the end of the program")
+        by = "the end of the program"
+        await asyncio.gather(self.calls.close(by), self.agents.close(by))
         await self._opened.aclose()
 
     async def delegate(self, request: CallRequest, origin: Origin) -> Job:
@@ -163,7 +177,7 @@ class Engine:
 
     async def ended(self, job_id: str) -> Job:
         """The job once it has ended, whichever engine runs it."""
-        run = self.calls.get(job_id)
+        run = self._running(job_id)
         if run is None:
             return await self.jobs.ended(job_id)
         await run.finished.wait()
@@ -171,7 +185,7 @@ class Engine:
 
     def failure(self, job_id: str) -> WorkersError | None:
         """Why a job of this engine did not end well, as the error that ended it."""
-        run = self.calls.get(job_id)
+        run = self._running(job_id)
         return run.failure if run else None
 
     async def text(self, job_id: str, offset: int = 0, limit: int | None = None) -> str:
@@ -183,7 +197,7 @@ class Engine:
 
     def peek(self, job_id: str) -> str:
         """The newest text of a job of this engine, without waiting for anything."""
-        run = self.calls.get(job_id)
+        run = self._running(job_id)
         return run.tail() if run else ""
 
     async def cancel(self, job_id: str, by: str = "you") -> None:
@@ -192,6 +206,13 @@ class Engine:
         if job.state.ended:
             raise WrongUse(f"job {job.id} has ended already: {job.state.value}")
         await self.jobs.ask_cancel(job.id, by)
+
+    def _cancel(self, job_id: str, by: str) -> None:
+        self.calls.cancel(job_id, by)
+        self.agents.cancel(job_id, by)
+
+    def _running(self, job_id: str) -> Running | None:
+        return self.calls.get(job_id) or self.agents.get(job_id)
 
     def approve(self, job_id: str) -> None:
         """Let a job go on that waits for the user."""
@@ -211,11 +232,13 @@ class Engine:
     def pause(self) -> None:
         """Start nothing new; what runs goes on."""
         self.queue.pause()
+        self.agents.queue.pause()
 
     def resume(self) -> None:
         """Start again, and use paused providers again."""
         self.providers.resume()
         self.queue.resume()
+        self.agents.queue.resume()
 
     async def stats(self) -> dict[str, Any]:
         """The numbers of contract 4.7, `stats`."""

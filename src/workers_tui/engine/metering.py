@@ -267,8 +267,8 @@ class Meter:
         """Book it: what the provider told, or an estimate when the answer was cut."""
         self.ended = True
         passed = self.reading.passed()
-        if status == "ok" and passed.error:
-            status = "failed"
+        if passed.complete or (status == "ok" and passed.error):
+            status = "failed" if passed.error else "ok"
         whole = status == "ok" and passed.complete
         usage = (passed.usage or Usage()) if whole else guess(passed, self.head.bytes)
         billed = Billed(

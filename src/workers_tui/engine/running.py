@@ -49,6 +49,11 @@ class Running:
             tail = "".join(self._pieces)[-TAIL:]
             self._pieces, self._kept = [tail], len(tail)
 
+    def restart(self, text: str) -> None:
+        """Take a final text in place of what came before."""
+        self._pieces, self._kept, self.chars = [], 0, 0
+        self.add(text)
+
     def tail(self) -> str:
         """The newest text."""
         return "".join(self._pieces)[-TAIL:]
