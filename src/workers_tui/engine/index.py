@@ -1,0 +1,363 @@
+"""What the transcripts said, kept in index.db: one row per message, sums per cell.
+
+Functions on a connection, for whoever runs the transaction. They work whatever
+order files and processes come in: a line that was taken before changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from json import dumps
+from sqlite3 import Connection
+from typing import Any, NamedTuple
+
+import msgspec
+
+from workers_tui.engine.cells import NOTHING, Sums, day_of, of_counts, step_of, zone
+from workers_tui.engine.index_tables import MIGRATIONS
+from workers_tui.engine.messages import Merging
+from workers_tui.engine.transcript_files import Source, TranscriptFile
+from workers_tui.engine.transcript_lines import Loose, Message, hashed, seconds
+from workers_tui.engine.transcripts import News, Place
+
+__all__ = ["MIGRATIONS", "CellKey", "FileNews", "apply", "places", "prepare_sources"]
+
+MANY = 500
+"""Keys asked for in one statement."""
+COLUMNS = "messages,input,output,creation,creation_1h,read,web,fast,odd,unfinished"
+
+
+class CellKey(NamedTuple):
+    """Which messages a cell sums up."""
+
+    session: int
+    model: int
+    day: int
+    step: int
+
+
+class FileNews(NamedTuple):
+    """The news of one file, and the place from which it was read."""
+
+    file: TranscriptFile
+    begun: Place | None
+    news: News
+
+
+class Row(NamedTuple):
+    """A message as the table keeps it."""
+
+    key: int
+    session: int
+    model: int
+    at: int
+    input: int
+    output: int
+    creation: int
+    creation_1h: int
+    read: int
+    web: int
+    flags: int
+    loose: bytes | None
+
+    @property
+    def cell(self) -> CellKey:
+        """The cell that it belongs to."""
+        step = step_of(self.input + self.creation + self.read)
+        return CellKey(self.session, self.model, day_of(self.at), step)
+
+    @property
+    def sums(self) -> Sums:
+        """What it adds to its cell."""
+        counts = (self.input, self.output, self.creation, self.creation_1h, self.read, self.web)
+        return of_counts(counts, self.flags)
+
+
+_place_decoder = msgspec.msgpack.Decoder(Place)
+_loose_decoder = msgspec.msgpack.Decoder(tuple[str, Loose])
+
+
+def prepare_sources(conn: Connection, sources: Sequence[Source]) -> dict[Source, int]:
+    """The ids of the sources, new ones entered; days are moved when the time zone changed."""
+    _move_days(conn)
+    ids = {}
+    for source in sources:
+        conn.execute(
+            "INSERT OR IGNORE INTO source (owner, root, salt) VALUES (?, ?, ?)",
+            (source.owner, source.root, hashed(f"{source.owner}\0{source.root}")),
+        )
+        (ids[source],) = conn.execute(
+            "SELECT id FROM source WHERE owner = ? AND root = ?", (source.owner, source.root)
+        ).fetchone()
+    return ids
+
+
+def _move_days(conn: Connection) -> None:
+    row = conn.execute("SELECT value FROM note WHERE name = 'zone'").fetchone()
+    if row == (zone(),):
+        return
+    conn.execute("INSERT OR REPLACE INTO note VALUES ('zone', ?)", (zone(),))
+    conn.execute("DELETE FROM cell")
+    deltas: dict[CellKey, Sums] = {}
+    for values in conn.execute("SELECT * FROM message"):
+        row_ = Row(*values)
+        deltas[row_.cell] = deltas.get(row_.cell, NOTHING).plus(row_.sums)
+    _add_to_cells(conn, deltas)
+
+
+def places(conn: Connection, source: int) -> dict[str, Place]:
+    """How far each file of a source was read."""
+    rows = conn.execute("SELECT path, place FROM file WHERE source = ?", (source,))
+    decode = _place_decoder.decode
+    return {path: decode(raw) for path, raw in rows}
+
+
+def apply(conn: Connection, source: int, batch: Sequence[FileNews]) -> dict[CellKey, Sums]:
+    """Take the news of some files of one source; returns what the cells gained."""
+    work = _Apply(conn, source)
+    for item in batch:
+        work.take(item)
+    return work.finish()
+
+
+@dataclass(slots=True)
+class _Names:
+    """Ids of names, asked for once per transaction."""
+
+    conn: Connection
+    known: dict[tuple[str, Any, str], int] = field(default_factory=dict)
+
+    def model(self, name: str) -> int:
+        return self._id("model", None, name, "name")
+
+    def project(self, source: int, slug: str, path: str) -> int:
+        number = self._id("project", source, slug, "source, slug")
+        if path:
+            self.conn.execute(
+                "UPDATE project SET path = ? WHERE id = ? AND path = ''", (path, number)
+            )
+        return number
+
+    def session(self, project: int, name: str) -> int:
+        return self._id("session", project, name, "project, name")
+
+    def _id(self, table: str, parent: int | None, name: str, columns: str) -> int:
+        key = (table, parent, name)
+        if key not in self.known:
+            values = (name,) if parent is None else (parent, name)
+            marks = ", ".join("?" * len(values))
+            where = " AND ".join(f"{column} = ?" for column in columns.split(", "))
+            self.conn.execute(
+                f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})",  # noqa: S608 - our names
+                values,
+            )
+            found = self.conn.execute(f"SELECT id FROM {table} WHERE {where}", values)  # noqa: S608
+            (self.known[key],) = found.fetchone()
+        return self.known[key]
+
+
+class _Apply:
+    """One transaction's worth of news."""
+
+    def __init__(self, conn: Connection, source: int) -> None:
+        self._conn = conn
+        self._source = source
+        self._owner: str
+        self._salt: int
+        (self._owner, self._salt) = conn.execute(
+            "SELECT owner, salt FROM source WHERE id = ?", (source,)
+        ).fetchone()
+        self._names = _Names(conn)
+        self._merging = Merging()
+        self._keys: dict[str, int] = {}
+        self._old: dict[str, Row] = {}
+        self._homes: dict[str, int] = {}
+        """Which session row a message that is new here belongs to."""
+        self._touched: set[str] = set()
+
+    def take(self, item: FileNews) -> None:
+        """Merge one file's news and note how far it was read."""
+        news = item.news
+        project = self._names.project(self._source, item.file.project, news.cwd)
+        self._load(news.messages)
+        self._merging.add(news.messages)
+        merging = self._merging
+        for message in news.messages:
+            key = message.key
+            if message.loose is not None:
+                key = merging.links[message.loose.lines[0]]
+            if key not in self._homes and key not in self._old:
+                self._homes[key] = self._names.session(project, merging.messages[key].session)
+            self._touched.add(key)
+        self._note_file(item)
+        self._note_delegations(news)
+
+    def _load(self, messages: Sequence[Message]) -> None:
+        """Bring in what the table knows of these messages."""
+        plain = {message.key: self._name(message.key) for message in messages}
+        wanted = {name: key for key, name in plain.items() if key not in self._keys}
+        self._keys.update(plain)
+        for row in self._rows(wanted):
+            self._know(row, wanted[row.key])
+        loose = [message.loose for message in messages if message.loose is not None]
+        names = {self._name(name): name for one in loose for name in (*one.lines, one.slot)}
+        if names:
+            self._load_links(names)
+
+    def _load_links(self, names: dict[int, str]) -> None:
+        links = dict(self._ask("SELECT name, message FROM link WHERE name IN", list(names)))
+        for row in self._rows(set(links.values())):
+            if row.loose is not None:
+                self._know(row, _loose_decoder.decode(row.loose)[0])
+        by_row = {row.key: key for key, row in self._old.items()}
+        for name, key in links.items():
+            if key in by_row:
+                self._merging.links.setdefault(names[name], by_row[key])
+
+    def _know(self, row: Row, key: str) -> None:
+        if key in self._old or key in self._homes:
+            return
+        loose = _loose_decoder.decode(row.loose)[1] if row.loose else None
+        self._keys[key] = row.key
+        self._old[key] = row
+        self._merging.messages[key] = Message(key, "", "", "", *row[4:11], loose)
+
+    def _name(self, text: str) -> int:
+        """A name that is this source's own: the same message elsewhere differs by the salts."""
+        return hashed(text) ^ self._salt
+
+    def _rows(self, keys: Iterable[int]) -> Iterator[Row]:
+        return (Row(*row) for row in self._ask("SELECT * FROM message WHERE key IN", list(keys)))
+
+    def _ask(self, select: str, keys: list[int]) -> list[Any]:
+        rows: list[Any] = []
+        for start in range(0, len(keys), MANY):
+            some = keys[start : start + MANY]
+            marks = ",".join("?" * len(some))
+            rows += self._conn.execute(f"{select} ({marks})", some)
+        return rows
+
+    def finish(self) -> dict[CellKey, Sums]:
+        """Write what changed; returns what the cells gained."""
+        fresh: list[Row] = []
+        changed: list[Row] = []
+        deltas: dict[CellKey, Sums] = {}
+        for key in self._touched:
+            row, old = self._row(key), self._old.get(key)
+            if old == row:
+                continue
+            (fresh if old is None else changed).append(row)
+            deltas[row.cell] = deltas.get(row.cell, NOTHING).plus(row.sums)
+            if old is not None:
+                deltas[old.cell] = deltas.get(old.cell, NOTHING).minus(old.sums)
+        marks = ",".join("?" * len(Row._fields))
+        self._conn.executemany(f"INSERT OR REPLACE INTO message VALUES ({marks})", fresh + changed)  # noqa: S608
+        links = [(self._name(name), self._keys[key]) for name, key in self._new_links()]
+        self._conn.executemany("INSERT OR REPLACE INTO link VALUES (?, ?)", links)
+        _add_to_cells(self._conn, deltas)
+        self._note_twins([row.key for row in fresh])
+        return deltas
+
+    def _new_links(self) -> Iterator[tuple[str, str]]:
+        return ((name, key) for name, key in self._merging.links.items() if key in self._touched)
+
+    def _row(self, key: str) -> Row:
+        message, old = self._merging.messages[key], self._old.get(key)
+        loose = message.loose
+        return Row(
+            self._keys[key],
+            old.session if old else self._homes[key],
+            old.model if old else self._names.model(message.model),
+            old.at if old else seconds(message.at),
+            message.input,
+            message.output,
+            message.creation,
+            message.creation_1h,
+            message.read,
+            message.web,
+            message.flags,
+            msgspec.msgpack.encode((key, loose)) if loose else None,
+        )
+
+    def _note_twins(self, keys: list[int]) -> None:
+        """Remember messages that another directory of the same owner has too."""
+        others = self._conn.execute(
+            "SELECT salt FROM source WHERE owner = ? AND id <> ?", (self._owner, self._source)
+        ).fetchall()
+        for (salt,) in others:
+            there = {key ^ self._salt ^ salt: key for key in keys}
+            found = self._ask("SELECT key FROM message WHERE key IN", list(there))
+            self._conn.executemany(
+                "INSERT OR IGNORE INTO twin VALUES (?, ?)",
+                [(there[other], other) for (other,) in found],
+            )
+
+    def _note_file(self, item: FileNews) -> None:
+        news, path = item.news, item.file.path
+        row = self._conn.execute(
+            "SELECT place, bad, errors FROM file WHERE source = ? AND path = ?",
+            (self._source, path),
+        ).fetchone()
+        stored = _place_decoder.decode(row[0]) if row else None
+        if stored is not None and stored != item.begun and _further(stored, news.place):
+            return  # another process has read the same lines and more
+        bad, errors = (0, 0) if row is None or news.afresh else row[1:]
+        self._conn.execute(
+            "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                path,
+                self._source,
+                msgspec.msgpack.encode(news.place),
+                news.place.size,
+                bad + news.bad,
+                errors + news.errors,
+                news.place.torn,
+            ),
+        )
+
+    def _note_delegations(self, news: News) -> None:
+        self._conn.executemany(
+            "INSERT OR IGNORE INTO delegation VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (d.tool_use, d.session, self._source, seconds(d.at), d.tool, dumps(d.files), d.cwd)
+                for d in news.delegations
+            ],
+        )
+        self._conn.executemany(
+            "INSERT OR IGNORE INTO returned VALUES (?, ?, ?)",
+            [(back.tool_use, job, back.chars) for back in news.returns for job in back.jobs],
+        )
+        self._conn.executemany(
+            "INSERT OR IGNORE INTO own_read VALUES (?, ?, ?, ?)",
+            [(read.tool_use, read.session, seconds(read.at), read.path) for read in news.reads],
+        )
+
+
+def _further(stored: Place, mine: Place) -> bool:
+    same = (stored.device, stored.inode) == (mine.device, mine.inode)
+    return same and stored.offset >= mine.offset
+
+
+def _add_to_cells(conn: Connection, deltas: dict[CellKey, Sums]) -> None:
+    marks = ",".join("?" * (len(CellKey._fields) + len(Sums._fields)))
+    grow = ", ".join(f"{name} = {name} + excluded.{name}" for name in Sums._fields)
+    conn.executemany(
+        f"INSERT INTO cell VALUES ({marks}) "  # noqa: S608 - our own column names
+        f"ON CONFLICT (session, model, day, step) DO UPDATE SET {grow}",
+        [(*key, *sums) for key, sums in deltas.items()],
+    )
+
+
+def batches(items: Iterable[FileNews], messages: int = 1000) -> Iterator[list[FileNews]]:
+    """Groups for short transactions: by messages, not by files."""
+    waiting: list[FileNews] = []
+    count = 0
+    for item in items:
+        waiting.append(item)
+        count += len(item.news.messages) + 1
+        if count >= messages:
+            yield waiting
+            waiting, count = [], 0
+    if waiting:
+        yield waiting

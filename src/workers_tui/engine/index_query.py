@@ -1,0 +1,157 @@
+"""Questions to the index: sums, files, delegations. Reads only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from workers_tui.engine.cells import Sums, day_of, of_counts, step_of
+from workers_tui.engine.transcripts import News
+
+_SUMS = ", ".join(f"sum(c.{name})" for name in Sums._fields)
+
+
+class CellRow(NamedTuple):
+    """A cell with names instead of ids; what was not asked for is empty."""
+
+    owner: str
+    project: str
+    path: str
+    session: str
+    model: str
+    day: int
+    step: int
+    sums: Sums
+
+
+class FileCounts(NamedTuple):
+    """What is known of the files themselves."""
+
+    files: int = 0
+    bytes: int = 0
+    bad_lines: int = 0
+    torn: int = 0
+    """Files that end in the middle of a line."""
+    api_errors: int = 0
+
+    def plus(self, news: News) -> FileCounts:
+        """With one more file."""
+        return FileCounts(
+            self.files + 1,
+            self.bytes + news.place.size,
+            self.bad_lines + news.bad,
+            self.torn + news.place.torn,
+            self.api_errors + news.errors,
+        )
+
+
+NO_FILES = FileCounts()
+
+
+class Asked(NamedTuple):
+    """A delegation as the manager's transcript shows it."""
+
+    tool_use: str
+    session: str
+    at: int
+    tool: str
+    files: tuple[str, ...]
+    cwd: str
+
+
+class Back(NamedTuple):
+    """What came back from one job into Claude's context."""
+
+    tool_use: str
+    job: str
+    chars: int
+
+
+def cell_rows(
+    conn: Connection, sources: Iterable[int], *, by: str = "", since: int = 0
+) -> list[CellRow]:
+    """Sums of the sources per owner, model, day and step, and per `by`: session or project."""
+    ids = list(sources)
+    marks = ",".join("?" * len(ids))
+    session = "s.name" if by == "session" else "''"
+    project = "p.slug, max(p.path)" if by else "'', ''"
+    groups = {"session": "s.name, p.slug,", "project": "p.slug,", "": ""}[by]
+    rows = conn.execute(
+        f"SELECT o.owner, {project}, {session}, m.name, c.day, c.step, {_SUMS} "  # noqa: S608 - ours
+        "FROM cell c JOIN session s ON s.id = c.session JOIN project p ON p.id = s.project "
+        "JOIN source o ON o.id = p.source JOIN model m ON m.id = c.model "
+        f"WHERE p.source IN ({marks}) AND c.day >= ? "
+        f"GROUP BY {groups} o.owner, c.model, c.day, c.step",
+        (*ids, since),
+    )
+    found = [
+        CellRow(owner, slug, path, name, model, day, step, Sums(*sums))
+        for owner, slug, path, name, model, day, step, *sums in rows
+    ]
+    return found + [row for row in _twins(conn, ids, by) if row.day >= since]
+
+
+def _twins(conn: Connection, sources: list[int], by: str) -> list[CellRow]:
+    """What several directories of one owner hold twice, negative."""
+    marks = ",".join("?" * len(sources))
+    rows = conn.execute(
+        "SELECT DISTINCT t.key, o.owner, p.slug, p.path, s.name, m.name, a.at, a.input, a.output, "  # noqa: S608
+        "a.creation, a.creation_1h, a.read, a.web, a.flags FROM twin t "
+        "JOIN message a ON a.key = t.key JOIN session s ON s.id = a.session "
+        "JOIN project p ON p.id = s.project JOIN source o ON o.id = p.source "
+        "JOIN model m ON m.id = a.model "
+        "JOIN message b ON b.key = t.other JOIN session sb ON sb.id = b.session "
+        "JOIN project pb ON pb.id = sb.project "
+        f"WHERE p.source IN ({marks}) AND pb.source IN ({marks})",
+        (*sources, *sources),
+    )
+    return [
+        CellRow(
+            owner,
+            project if by else "",
+            path if by else "",
+            session if by == "session" else "",
+            model,
+            day_of(at),
+            step_of(counts[0] + counts[2] + counts[4]),
+            Sums().minus(of_counts(counts[:6], counts[6])),
+        )
+        for _, owner, project, path, session, model, at, *rest in rows
+        for counts in (tuple(rest),)
+    ]
+
+
+def file_counts(conn: Connection, sources: Sequence[int]) -> FileCounts:
+    """Every file ever read of the sources, deleted ones included."""
+    marks = ",".join("?" * len(sources))
+    row = conn.execute(
+        "SELECT count(*), total(bytes), total(bad), total(torn), total(errors) "  # noqa: S608
+        f"FROM file WHERE source IN ({marks})",
+        list(sources),
+    ).fetchone()
+    return FileCounts(*map(int, row))
+
+
+def delegations(conn: Connection) -> list[Asked]:
+    """Every delegation that a transcript shows, oldest first."""
+    rows = conn.execute(
+        "SELECT tool_use, session, at, tool, files, cwd FROM delegation ORDER BY at, tool_use"
+    )
+    return [
+        Asked(tool_use, session, at, tool, tuple(json.loads(files)), cwd)
+        for tool_use, session, at, tool, files, cwd in rows
+    ]
+
+
+def answers(conn: Connection) -> list[Back]:
+    """Which jobs came back with which tool call."""
+    return [Back(*row) for row in conn.execute("SELECT tool_use, job, chars FROM returned")]
+
+
+def own_reads(conn: Connection, since: int = 0) -> list[tuple[str, int, str]]:
+    """Session, time and path of what Claude Code read itself in sessions that delegate."""
+    return conn.execute(
+        "SELECT session, at, path FROM own_read WHERE at >= ? ORDER BY at", (since,)
+    ).fetchall()

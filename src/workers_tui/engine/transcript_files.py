@@ -1,0 +1,175 @@
+"""Which directories hold transcripts, whose they are, and which files lie there.
+
+A place reached twice (by a symlink, or named twice) is one. Nothing here opens
+a transcript; what cannot be listed is told, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workers_tui.home.places import Home
+
+MANAGER = ""
+"""The owner of the user's own transcripts."""
+ENDING = ".jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One configuration directory of Claude Code."""
+
+    owner: str
+    """MANAGER, or the name of a worker identity."""
+    root: str
+    """Real path of the directory that has `projects` in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptFile:
+    """One file as the directory shows it."""
+
+    path: str
+    project: str
+    """Name of the directory under `projects`."""
+    session: str
+    """The session that its place names."""
+    device: int
+    inode: int
+    size: int
+    mtime: int
+
+
+@dataclass(slots=True)
+class Listing:
+    """The files of a source, and what could not be looked at."""
+
+    files: list[TranscriptFile] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+
+
+def find_sources(
+    environ: Mapping[str, str],
+    home: Home | None = None,
+    *,
+    claude_dirs: Sequence[Path] = (),
+    workers_root: Path | None = None,
+) -> list[Source]:
+    """The manager's directories and one or more for each worker identity.
+
+    Without `claude_dirs`, those of CLAUDE_CONFIG_DIR, else the two usual ones.
+    """
+    chosen = [str(path) for path in claude_dirs] or _configured(environ)
+    manager = [Source(MANAGER, root) for root in _real(chosen)]
+    root = workers_root or environ.get("CLAUDE_WORKERS_ROOT") or Path.home() / ".claude-workers"
+    workers = [*_identities(Path(root)), *(_identities(home.agents) if home else [])]
+    taken = {source.root for source in manager}
+    return manager + [source for source in workers if source.root not in taken]
+
+
+def _configured(environ: Mapping[str, str]) -> list[str]:
+    said = [part.strip() for part in environ.get("CLAUDE_CONFIG_DIR", "").split(",")]
+    home = Path.home()
+    return [part for part in said if part] or [str(home / ".claude"), str(home / ".config/claude")]
+
+
+def _real(paths: Sequence[str]) -> list[str]:
+    """Real paths, each once; someone may name the `projects` directory itself."""
+    real = [os.path.realpath(Path(path).expanduser()) for path in paths]
+    trimmed = [
+        path[: -len("/projects")]
+        if path.endswith("/projects") and not Path(path, "projects").is_dir()
+        else path
+        for path in real
+    ]
+    return list(dict.fromkeys(trimmed))
+
+
+def _identities(root: Path) -> list[Source]:
+    try:
+        names = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
+    except OSError:
+        return []
+    return [
+        Source(name, os.path.realpath(root / name)) for name in names if not name.startswith(".")
+    ]
+
+
+def list_files(source: Source) -> Listing:
+    """Every transcript of a source. A missing directory has none."""
+    found = Listing()
+    top = os.path.join(source.root, "projects")  # noqa: PTH118 - pathlib is ten times slower here
+    seen = {os.path.realpath(top)}
+    pending = [(top, "", "")]
+    while pending:
+        directory, project, session = pending.pop()
+        try:
+            with os.scandir(directory) as entries:
+                pending += _look(entries, project, session, seen, found)
+        except FileNotFoundError:
+            continue  # it went away meanwhile
+        except OSError:
+            found.unreadable.append(directory)
+    return found
+
+
+def _look(
+    entries: Iterator[os.DirEntry[str]],
+    project: str,
+    session: str,
+    seen: set[str],
+    found: Listing,
+) -> list[tuple[str, str, str]]:
+    """Take the files of one directory; returns its subdirectories."""
+    deeper = []
+    for entry in entries:
+        if entry.name.endswith(ENDING) and entry.is_file():
+            stat = entry.stat()
+            stem = session or entry.name[: -len(ENDING)]
+            found.files.append(
+                TranscriptFile(
+                    entry.path,
+                    project,
+                    stem,
+                    stat.st_dev,
+                    stat.st_ino,
+                    stat.st_size,
+                    stat.st_mtime_ns,
+                )
+            )
+        elif entry.is_dir():
+            if entry.is_symlink() and not _first_time(entry.path, seen):
+                continue
+            inner = (project, session or entry.name) if project else (entry.name, "")
+            deeper.append((entry.path, *inner))
+    return deeper
+
+
+def _first_time(path: str, seen: set[str]) -> bool:
+    """False when a symlink leads to a directory that was visited or contains this one."""
+    real = os.path.realpath(path)
+    above = os.path.realpath(os.path.dirname(path))  # noqa: PTH120 - as all of this walk
+    if real in seen or f"{above}/".startswith(f"{real}/"):
+        return False
+    seen.add(real)
+    return True
+
+
+def file_at(source: Source, path: str) -> TranscriptFile | None:
+    """One file by its path, as the listing would show it; None when it is none of the source's."""
+    top = f"{source.root}/projects/"
+    if not path.startswith(top) or not path.endswith(ENDING):
+        return None
+    parts = path[len(top) :].split("/")
+    try:
+        stat = os.stat(path)  # noqa: PTH116 - called for every wake-up
+    except OSError:
+        return None
+    project = parts[0] if len(parts) > 1 else ""
+    session = parts[1] if len(parts) > 2 else parts[-1][: -len(ENDING)]
+    return TranscriptFile(
+        path, project, session, stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
+    )

@@ -1,0 +1,371 @@
+"""One line of a Claude Code transcript: which lines matter and what they say.
+
+Only this module knows the field names of the files. A line is decoded in part
+and by type; what it says leaves as small values without text of the user.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from hashlib import blake2b
+from typing import Annotated, Any
+
+import msgspec
+
+MOST_TOKENS = 10**12
+"""A larger count is a mistake of the writer, and would not fit the index's sums."""
+SYNTHETIC = "<synthetic>"
+"""The model name of messages that Claude Code wrote itself."""
+DELEGATE = re.compile(r"mcp__.*__(delegate|delegate_batch|delegate_start|delegate_followup)$")
+READERS = frozenset({"Read", "NotebookRead"})
+JOB_KEYS = ("workers-tui/job", "workers-tui/jobs")
+
+FINISHED, FAST, ODD_SPEED = 1, 2, 4
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)] | None
+
+
+class Loose(msgspec.Struct, array_like=True, gc=False):
+    """What stands in for a request id where the endpoint sent none."""
+
+    slot: str
+    """Session, agent and message id: lines of one message share it."""
+    lines: list[str]
+    """Message id and uuid (else time and usage) of each line: a copy of a line has the same."""
+    parents: list[str]
+    """The same of the line that each line follows."""
+    ended: bool
+    """The message's stop reason was neither null nor a tool use."""
+
+
+class Message(msgspec.Struct, array_like=True, gc=False):
+    """One assistant message: the largest of every count over its lines."""
+
+    key: str
+    """Message id and request id; the first line's name where there is no request id."""
+    at: str
+    """Time of its first line, as written."""
+    session: str
+    model: str
+    input: int
+    output: int
+    creation: int
+    """Tokens written to the cache, for an hour or less."""
+    creation_1h: int
+    """The part of `creation` that is kept for an hour."""
+    read: int
+    web: int
+    """Web searches, which are billed apart."""
+    flags: int
+    loose: Loose | None = None
+
+
+class Delegation(msgspec.Struct, array_like=True, gc=False):
+    """Claude Code asked a worker."""
+
+    tool_use: str
+    session: str
+    at: str
+    tool: str
+    files: list[str]
+    """As given; relative ones start at `cwd`."""
+    cwd: str
+
+
+class Returned(msgspec.Struct, array_like=True, gc=False):
+    """A worker's answer came back to Claude Code."""
+
+    tool_use: str
+    jobs: list[str]
+    chars: int
+    """Length of the text that entered Claude's context."""
+
+
+class OwnRead(msgspec.Struct, array_like=True, gc=False):
+    """Claude Code read a file itself, in a session that delegates."""
+
+    tool_use: str
+    session: str
+    at: str
+    path: str
+
+
+class _Creation(msgspec.Struct, gc=False):
+    ephemeral_5m_input_tokens: Count = None
+    ephemeral_1h_input_tokens: Count = None
+
+
+class _ServerTools(msgspec.Struct, gc=False):
+    web_search_requests: Count = None
+
+
+class Usage(msgspec.Struct, gc=False):
+    """Counts as the API names them."""
+
+    input_tokens: Count = None
+    output_tokens: Count = None
+    cache_creation_input_tokens: Count = None
+    cache_read_input_tokens: Count = None
+    cache_creation: _Creation | None = None
+    server_tool_use: _ServerTools | None = None
+    speed: str | None = None
+
+
+class Block(msgspec.Struct, gc=False):
+    """One block of a message's content."""
+
+    name: str | None = None
+    """The tool, where it is a tool use."""
+
+
+class LineMessage(msgspec.Struct, gc=False):
+    """The message inside a line."""
+
+    id: str | None = None
+    model: str | None = None
+    content: list[Block] | str | None = None
+    stop_reason: str | None = None
+    usage: Usage | None = None
+
+
+class Line(msgspec.Struct, gc=False, rename={"request_id": "requestId"}):
+    """The part of a line that is always wanted. Every field here costs time."""
+
+    type: str | None = None
+    message: LineMessage | None = None
+    request_id: str | None = None
+    session: str | None = msgspec.field(default=None, name="sessionId")
+    timestamp: str | None = None
+    api_error: bool | None = msgspec.field(default=None, name="isApiErrorMessage")
+
+    @property
+    def tools(self) -> list[str]:
+        """Names of the tools it uses."""
+        content = self.message.content if self.message is not None else None
+        blocks = content if isinstance(content, list) else []
+        return [block.name for block in blocks if block.name is not None]
+
+
+class Names(msgspec.Struct, gc=False):
+    """The part of a line that only some lines are asked for."""
+
+    uuid: str | None = None
+    parent: str | None = msgspec.field(default=None, name="parentUuid")
+    agent: str | None = msgspec.field(default=None, name="agentId")
+    cwd: str | None = None
+
+
+class _Type(msgspec.Struct, gc=False):
+    type: Any = None
+
+
+decode_line = msgspec.json.Decoder(Line).decode
+"""A line's typed part. Raises ValueError (msgspec's errors are such) or RecursionError."""
+_decode_names = msgspec.json.Decoder(Names).decode
+_decode_type = msgspec.json.Decoder(_Type).decode
+
+
+def is_bad(raw: bytes) -> bool:
+    """Whether a line that cannot be decoded is a loss.
+
+    An assistant line is, with its impossible counts; so is what is not JSON.
+    Any other line may have whatever shape it likes.
+    """
+    try:
+        raw.decode()
+        return bool(_decode_type(raw).type == "assistant")
+    except (ValueError, RecursionError):
+        return True
+
+
+def names_of(raw: bytes) -> Names:
+    """The names in a line; none where they have an unknown shape."""
+    try:
+        return _decode_names(raw)
+    except (ValueError, RecursionError):
+        return Names()
+
+
+def message_of(line: Line, raw: bytes, session: str, at: str) -> Message:
+    """The message of which this line is a part, as far as this line tells."""
+    message = line.message
+    assert message is not None and message.usage is not None  # noqa: S101, PT018 - the caller saw them
+    if message.id and line.request_id:
+        key, loose = f"{message.id} {line.request_id}", None
+    else:
+        loose = _loose(line, names_of(raw), session)
+        key = loose.lines[0]
+    usage = message.usage
+    creation, creation_1h = _creation(usage)
+    tools = usage.server_tool_use
+    return Message(
+        key,
+        at,
+        session,
+        message.model or "unknown",
+        usage.input_tokens or 0,
+        usage.output_tokens or 0,
+        creation,
+        creation_1h,
+        usage.cache_read_input_tokens or 0,
+        (tools.web_search_requests or 0) if tools is not None else 0,
+        _flags(message.stop_reason, usage.speed),
+        loose,
+    )
+
+
+def _creation(usage: Usage) -> tuple[int, int]:
+    """Cache writes in all, and their one-hour part; what no split explains is 5 minutes."""
+    total = usage.cache_creation_input_tokens or 0
+    split = usage.cache_creation
+    if split is None:
+        return total, 0
+    hour = split.ephemeral_1h_input_tokens or 0
+    return max(total, hour + (split.ephemeral_5m_input_tokens or 0)), hour
+
+
+def _flags(stop_reason: str | None, speed: str | None) -> int:
+    flags = FINISHED if stop_reason is not None else 0
+    if speed is None or speed == "standard":
+        return flags
+    return flags | (FAST if speed == "fast" else ODD_SPEED)
+
+
+def _loose(line: Line, names: Names, session: str) -> Loose:
+    message = line.message or LineMessage()
+    name = message.id or ""
+    identity = names.uuid or f"{line.timestamp} {message.usage}"
+    return Loose(
+        slot=f"slot {session} {names.agent} {name or identity}",
+        lines=[f"line {name} {identity}"],
+        parents=[f"line {name} {names.parent}"] if names.parent else [],
+        ended=message.stop_reason not in {None, "tool_use"},
+    )
+
+
+# what delegating sessions say
+
+
+class _Block(msgspec.Struct, gc=False):
+    type: str = ""
+    id: str = ""
+    name: str = ""
+    input: Any = None
+    tool_use_id: str = ""
+    content: Any = None
+
+
+class _Content(msgspec.Struct, gc=False):
+    content: list[_Block] | str | None = None
+
+
+class _Deep(msgspec.Struct, gc=False):
+    message: _Content | None = None
+    cwd: str | None = None
+    meta: Any = msgspec.field(default=None, name="mcpMeta")
+
+    @property
+    def blocks(self) -> list[_Block]:
+        content = self.message.content if self.message else None
+        return content if isinstance(content, list) else []
+
+
+_decode_deep = msgspec.json.Decoder(_Deep).decode
+
+
+def _deep(raw: bytes) -> _Deep:
+    try:
+        return _decode_deep(raw)
+    except (ValueError, RecursionError):
+        return _Deep()  # a shape we do not know says nothing about delegation
+
+
+def tool_uses(raw: bytes, session: str, at: str) -> tuple[list[Delegation], list[OwnRead]]:
+    """The delegations and own reads that an assistant line asks for."""
+    asked, read = [], []
+    deep = _deep(raw)
+    for block in deep.blocks:
+        if block.type != "tool_use" or not block.id:
+            continue
+        given = block.input if isinstance(block.input, dict) else {}
+        if DELEGATE.match(block.name):
+            files = _files_of(given)
+            asked.append(Delegation(block.id, session, at, block.name, files, deep.cwd or ""))
+        elif block.name in READERS and isinstance(given.get("file_path"), str):
+            read.append(OwnRead(block.id, session, at, given["file_path"]))
+    return asked, read
+
+
+def _files_of(given: dict[str, Any]) -> list[str]:
+    """The files of a call, or of every call of a batch."""
+    jobs = given.get("jobs")
+    requests = [given, *(jobs if isinstance(jobs, list) else [])]
+    lists = [request.get("files") for request in requests if isinstance(request, dict)]
+    return [name for files in lists if isinstance(files, list) for name in files if _text(name)]
+
+
+def _text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def returned(raw: bytes) -> Returned | None:
+    """What a tool result of ours brought back, or None when the line is something else."""
+    deep = _deep(raw)
+    meta = deep.meta.get("_meta") if isinstance(deep.meta, dict) else None
+    block = next((block for block in deep.blocks if block.tool_use_id), None)
+    if block is None or not isinstance(meta, dict):
+        return None
+    jobs = [job for key in JOB_KEYS for job in _job_ids(meta.get(key))]
+    return Returned(block.tool_use_id, jobs, _length(block.content)) if jobs else None
+
+
+def _job_ids(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return _job_ids(value.get("id"))
+    if isinstance(value, list):
+        return [name for item in value for name in _job_ids(item)]
+    return []
+
+
+def _length(content: object) -> int:
+    if isinstance(content, str):
+        return len(content)
+    if isinstance(content, list):
+        texts = [part.get("text") for part in content if isinstance(part, dict)]
+        return sum(len(text) for text in texts if isinstance(text, str))
+    return 0
+
+
+# names and times as the index keeps them
+
+
+def hashed(text: str) -> int:
+    """A stable 64-bit name for what the text identifies."""
+    digest = blake2b(text.encode(errors="replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+_hours: dict[str, int] = {}
+
+
+def seconds(timestamp: str) -> int:
+    """Seconds since 1970 of an ISO time; 0 when it makes no sense."""
+    try:
+        if timestamp[-1:] == "Z" and timestamp[13:14] == ":":
+            hour = _hours.get(timestamp[:13])
+            if hour is None:
+                hour = _hours[timestamp[:13]] = _parsed(timestamp[:13] + ":00:00Z")
+            return hour + 60 * int(timestamp[14:16]) + int(timestamp[17:19])
+        return _parsed(timestamp)
+    except (ValueError, OverflowError):
+        return 0
+
+
+def _parsed(timestamp: str) -> int:
+    if len(_hours) > 10_000:
+        _hours.clear()
+    moment = datetime.fromisoformat(timestamp)
+    return int(moment.timestamp() if moment.tzinfo else moment.astimezone().timestamp())
