@@ -13,15 +13,14 @@ from workers_tui.cli.common import Options
 from workers_tui.engine.errors import WorkFailed
 from workers_tui.home.claude_places import Scope, find_claude
 from workers_tui.home.claude_settings import http_entry, own_program, server_entry
-from workers_tui.home.connection import (
+from workers_tui.home.connection import apply, undo
+from workers_tui.home.connection_plan import (
     Change,
     Plan,
     Unusable,
     Wanted,
-    apply,
     plan_connect,
     plan_remove,
-    undo,
 )
 from workers_tui.home.places import Home
 from workers_tui.home.server_record import ensure_token, read_record

@@ -1,0 +1,200 @@
+"""What connecting to Claude Code, or taking it back, would change: a plan to show before it runs.
+
+Everything is read and checked here, nothing is written. A file that is not
+plain JSON stops the plan.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workers_tui.home import claude_settings as ours
+from workers_tui.home.claude_places import ClaudePlaces, Scope, claude_places, config_dir
+from workers_tui.home.connection_record import Record
+from workers_tui.home.files import read_json
+from workers_tui.home.json_surgery import BOM, JsonText, NotJson
+from workers_tui.home.places import Home
+
+SHARED_MODE = 0o644
+
+
+class Unusable(Exception):
+    """A file of Claude Code's, or its program, cannot be used; nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to register."""
+
+    server: dict[str, Any] | None
+    """The server's entry; None when the plugin brings it."""
+    permissions: bool = True
+    hooks: bool = True
+    rules: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file, before and after."""
+
+    path: Path
+    title: str
+    """What changes, for the user."""
+    before: bytes | None
+    """None: the file does not exist."""
+    after: bytes | None
+    """None: it goes."""
+    mode: int | None = None
+    """For a new file."""
+
+    @property
+    def needed(self) -> bool:
+        return self.before != self.after
+
+
+@dataclass(frozen=True, slots=True)
+class ServerChange:
+    """The server's entry, before and after; Claude Code's own command makes it."""
+
+    before: Any
+    after: Any
+
+    @property
+    def needed(self) -> bool:
+        return bool(self.before != self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What `apply` will do."""
+
+    places: ClaudePlaces
+    server: ServerChange
+    files: tuple[Change, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def needed(self) -> bool:
+        return self.server.needed or any(change.needed for change in self.files)
+
+
+def plan_connect(scope: Scope, project: Path, wanted: Wanted, environ: Mapping[str, str]) -> Plan:
+    """What registering would change. Raises Unusable; reads only."""
+    places = claude_places(scope, project, environ)
+    servers = read_settings(places.servers)
+    before = servers.get([*places.servers_path, ours.SERVER])
+    notes: list[str] = []
+    if has_plugin(environ):
+        notes.append("the plugin is enabled: it brings the server and the hooks itself")
+        server, hooks = ServerChange(before, before), False
+    else:
+        server, hooks = ServerChange(before, wanted.server), wanted.hooks
+        if before is not None and not ours.is_our_server(before):
+            notes.append(f"replaces another server of the same name: {json.dumps(before)}")
+
+    def edit(text: JsonText) -> JsonText:
+        text = ours.with_hooks(text, environ) if hooks else text
+        return ours.with_permissions(text) if wanted.permissions else text
+
+    files = [_edited(places, places.settings, "hooks and permissions", edit)]
+    if wanted.rules:
+        files.append(_ruled(places, ours.with_rules))
+    return Plan(places, server, tuple(files), tuple(notes))
+
+
+def plan_remove(scope: Scope, project: Path, home: Home, environ: Mapping[str, str]) -> Plan:
+    """What taking it back would change. Raises Unusable; reads only."""
+    places = claude_places(scope, project, environ)
+    record = Record.load(home)
+    before = read_settings(places.servers).get([*places.servers_path, ours.SERVER])
+    server = ServerChange(before, None if ours.is_our_server(before) else before)
+
+    def edit(text: JsonText) -> JsonText:
+        return ours.without_permissions(ours.without_hooks(text))
+
+    files = [
+        _restored(record, places.settings, lambda: _edited(places, places.settings, "", edit)),
+        _restored(record, places.rules, lambda: _ruled(places, ours.without_rules)),
+    ]
+    return Plan(places, server, tuple(files))
+
+
+def has_plugin(environ: Mapping[str, str]) -> bool:
+    """Whether Claude Code loads our plugin for this user."""
+    return ours.plugin_enabled(read_json(config_dir(environ) / "settings.json"))
+
+
+def _restored(record: Record, path: Path, cut: Callable[[], Change]) -> Change:
+    now = read_file(path)
+    untouched, before = record.original(path, now)
+    title = "restored as it was" if untouched else "our parts cut out"
+    change = Change(path, title, now, before) if untouched else cut()
+    empty = change.after is not None and change.after.strip(b"\xef\xbb\xbf \r\n\t") in {b"", b"{}"}
+    known, oldest = record.oldest(path)
+    if empty and known and oldest is None:
+        return Change(path, title, now, None)  # we made it, and nothing else came into it
+    return Change(path, title, now, change.after)
+
+
+def _edited(
+    places: ClaudePlaces, path: Path, title: str, edit: Callable[[JsonText], JsonText]
+) -> Change:
+    before = read_file(path)
+    text = read_settings(path)
+    try:
+        after = edit(text).text
+    except NotJson as error:
+        raise _unusable(path, error) from None
+    if after == text.text:
+        return Change(path, title, before, before)
+    end = "" if before else "\n"
+    return Change(path, title, before, (after + end).encode(), new_mode(places))
+
+
+def _ruled(places: ClaudePlaces, edit: Callable[[str], str]) -> Change:
+    path = places.rules
+    before = read_file(path)
+    try:
+        text = (before or b"").decode()
+    except UnicodeDecodeError:
+        raise Unusable(f"{path} is not UTF-8: nothing was changed; convert it first") from None
+    after = edit(text).encode()
+    same = after == (before or b"")
+    return Change(path, "delegation rules", before, before if same else after, new_mode(places))
+
+
+def new_mode(places: ClaudePlaces) -> int | None:
+    return SHARED_MODE if places.shared else None
+
+
+def read_file(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Unusable(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def read_settings(path: Path) -> JsonText:
+    """The file as text that can be edited; an absent or empty one as an empty object."""
+    raw = read_file(path)
+    try:
+        text = (raw or b"").decode()
+        bom = BOM if text.startswith(BOM) else ""
+        return JsonText(text if text.strip(BOM + " \r\n\t") else bom + "{}")
+    except UnicodeDecodeError:
+        raise Unusable(f"{path} is not UTF-8: nothing was changed") from None
+    except NotJson as error:
+        raise _unusable(path, error) from None
+
+
+def _unusable(path: Path, error: NotJson) -> Unusable:
+    return Unusable(
+        f"{path}, line {error.line}: {error}. Nothing was changed: mend that line and run "
+        "connect again, or paste what docs/examples shows"
+    )
