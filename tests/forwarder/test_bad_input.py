@@ -7,10 +7,10 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.forwarder.conftest import Forward, Serve
 from tests.forwarder.stdio import INITIALIZE, Stdio, text_of
 from tests.server.fake_engine import FakeEngine
+
 from workers_tui.forwarder.frames import Fault, parse, proper_id
 
 CALL = {"name": "delegate", "arguments": {"task": "t"}}
@@ -18,7 +18,7 @@ CALL = {"name": "delegate", "arguments": {"task": "t"}}
 
 async def alive(client: Stdio) -> bool:
     answer = await client.ask("still-there", "ping")
-    return answer["result"] == {}
+    return bool(answer["result"] == {})
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,10 @@ def test_any_bytes_make_a_message_or_a_fault(raw: bytes) -> None:
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
-        lambda part: st.lists(part, max_size=3)
-        | st.dictionaries(st.sampled_from(["id", "method", "params", "jsonrpc"]), part),
+        lambda part: (
+            st.lists(part, max_size=3)
+            | st.dictionaries(st.sampled_from(["id", "method", "params", "jsonrpc"]), part)
+        ),
         max_leaves=12,
     )
 )

@@ -11,6 +11,7 @@ from typing import Any
 from tests.forwarder.conftest import Forward, Serve
 from tests.forwarder.stdio import text_of
 from tests.server.fake_engine import FakeEngine
+
 from workers_tui.engine.job import CallRequest, Origin
 from workers_tui.home.places import Home
 from workers_tui.home.proof import prove

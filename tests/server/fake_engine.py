@@ -125,7 +125,18 @@ class FakeEngine:
             self.finish(job_id, JobState.CANCELLED, "", error=f"cancelled by {by}")
 
     async def stats(self) -> dict[str, Any]:
-        return {"schema": 1}
+        part = {"calls": 2, "in": 10, "out": 4, "cost_usd": 0.5, "pending_calls": 1}
+        part |= {"unknown_calls": 0, "held_usd": 0.1, "free_usd": 2.4}
+        return {
+            "day": "2026-11-29",
+            "timezone": "UTC",
+            "resets_at": "2026-11-30T00:00:00Z",
+            "budget_usd": 3.0,
+            "today": part,
+            "all_time": part,
+            "tiers": {"fast": {"today": part, "all_time": part}},
+            "ledger": {"path": "usage.jsonl", "rows": 2, "bad_rows": 0},
+        }
 
     async def drain(self, reason: str) -> None:
         self.drained.append(reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from pathlib import Path
 
 import click
@@ -14,6 +15,8 @@ from workers_tui.server.claim import Claim, find_other
 from workers_tui.server.host import Host, Kind
 
 INTERRUPTED = 130
+LEAVING = 1.5
+"""Seconds that a leaving server may take to free its place."""
 
 
 @click.command()
@@ -48,9 +51,13 @@ def serve(
 def _free(options: Options) -> bool:
     """Whether nobody serves; asked before the engine is loaded, as many may be started at once."""
     claim = Claim(options.place())
-    taken = claim.take()
+    until = time.monotonic() + LEAVING
+    while not claim.take():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
     claim.release()
-    return taken
+    return True
 
 
 async def _serve(options: Options, kind: Kind, host: str, port: int, project: Path | None) -> int:

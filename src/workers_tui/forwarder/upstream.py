@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from workers_tui.forwarder.finder import Place
 from workers_tui.forwarder import frames
+from workers_tui.forwarder.finder import Place
 from workers_tui.forwarder.frames import Message
 from workers_tui.forwarder.wire import Broken, Exchange
 

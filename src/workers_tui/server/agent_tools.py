@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workers_tui.engine.agent_request import AgentRequest, FollowUp
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.errors import WrongUse
+from workers_tui.engine.identities import WorkerView
 from workers_tui.engine.job import Job
 from workers_tui.server import replies
 from workers_tui.server.call import Arguments, Call, begun
@@ -48,7 +49,7 @@ class AgentTools:
     async def models(self, _: Arguments, __: Call) -> Reply:
         board = self._engine.board
         workers = [board.get(Key(Topic.WORKER, name)) for name in board.names(Topic.WORKER)]
-        lines = [worker.line() for worker in workers if worker is not None]
+        lines = [_line(worker) for worker in workers if worker is not None]
         return Reply("\n".join(lines) or "no agent worker yet: workers-tui worker presets")
 
     async def _begin(self, start: Coroutine[Any, Any, Job]) -> Sequence[Job]:
@@ -67,6 +68,11 @@ class AgentTools:
             f'{line}\nfollow it with delegate_status(job_id="{now.id}", wait_seconds=60)',
             meta=replies.meta(now),
         )
+
+
+def _line(worker: WorkerView) -> str:
+    line = f"{worker.name}: {worker.model}, small {worker.small_model}, {worker.state}"
+    return f"{line} ({worker.problem})" if worker.problem else line
 
 
 def _fields(arguments: Arguments) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from workers_tui.engine.job import Job, Origin
 from workers_tui.server.following import Report
@@ -46,16 +46,19 @@ class Call:
         )
 
 
-async def begun(call: Call, start: Coroutine[Any, Any, Sequence[Job]]) -> Sequence[Job]:
+Started = TypeVar("Started", bound=Sequence[Any])
+
+
+async def begun(call: Call, start: Coroutine[Any, Any, Started]) -> Started:
     """The jobs that a start makes, told to the call even if the client leaves meanwhile.
 
     A start that is broken off half-way could leave a job that nobody knows.
     """
 
-    async def both() -> Sequence[Job]:
-        jobs = await start
-        await call.started(jobs)
-        return jobs
+    async def both() -> Started:
+        entries = await start
+        await call.started([entry for entry in entries if isinstance(entry, Job)])
+        return entries
 
     task = asyncio.create_task(both())
     call.keep(task)

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from workers_tui.engine.jobs import Job
+from workers_tui.engine.job import Job
 
 FIRST_AFTER = 1.0
 EVERY = 5.0
@@ -45,9 +45,7 @@ async def follow(engine: Outcomes, jobs: Sequence[Job], report: Report) -> list[
             waiter.cancel()
 
 
-async def follow_for(
-    engine: Outcomes, job_id: str, seconds: float, report: Report
-) -> Job:
+async def follow_for(engine: Outcomes, job_id: str, seconds: float, report: Report) -> Job:
     """The job as it is when it ends or when the time is over."""
     job = await engine.job(job_id)
     if job.state.ended or seconds <= 0:

@@ -109,7 +109,10 @@ class Gate:
 
 
 async def answer(
-    send: Send, status: int, value: str | dict[str, Any], headers: Iterable[tuple[bytes, bytes]] = ()
+    send: Send,
+    status: int,
+    value: str | dict[str, Any],
+    headers: Iterable[tuple[bytes, bytes]] = (),
 ) -> None:
     """Send a small JSON answer; a text is an error."""
     body = json.dumps({"error": value} if isinstance(value, str) else value).encode()

@@ -8,6 +8,7 @@ The heavy imports happen in a thread, so a screen is painted before them.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workers_tui import __version__
 from workers_tui.engine.board import Key, ServerView, Topic
+from workers_tui.engine.errors import WrongUse
 from workers_tui.engine.events import Level
 from workers_tui.home.server_record import (
     ServerRecord,
@@ -46,6 +48,7 @@ Kind = Literal["dashboard", "serve", "background"]
 IDLE = 60.0
 LOOK_EVERY = 1.0
 CLAIM_WAIT = 10.0
+DRAIN_WAIT = 10.0
 ANSWER_WAIT = 0.5
 """For the last calls to pass their jobs' outcome on."""
 
@@ -79,7 +82,6 @@ class Host:
         self._tasks: list[asyncio.Task[None]] = []
         self._serving: asyncio.Task[None] | None = None
         self._side: McpSide | None = None
-        self._reason = "workers-tui is shutting down"
         self._message = ""
 
     async def start(self) -> str | None:
@@ -94,10 +96,10 @@ class Host:
             self._spawn(self._wait_for_claim())
         return self.url
 
-    async def stop(self, reason: str = "workers-tui is shutting down") -> None:
-        """Let running calls answer, then close every door. May be called again."""
-        self._reason = reason
-        self.taking = False
+    async def stop(self, reason: str = "it is shutting down") -> None:
+        """Cancel what runs, let the clients hear of it, close every door. May be called again."""
+        self._close_to_calls()
+        await self._cancel_jobs(reason)
         self._stop.set()
         for task in self._tasks:
             task.cancel()
@@ -105,7 +107,25 @@ class Host:
         if self._serving is not None:
             await self._serving
             self._serving = None
-        self._leave()
+        # Last, when the port is free again: whoever waits for the claim wants it too.
+        self.claim.release()
+
+    async def _cancel_jobs(self, reason: str) -> None:
+        for job_id in self.running():
+            with contextlib.suppress(WrongUse):  # it ended by itself in this moment
+                await self.engine.cancel(job_id, by=f"workers-tui: {reason}")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_WAIT):
+                await self.engine.drain(reason)
+
+    def _close_to_calls(self) -> None:
+        """Take no new calls and let nobody find us any more."""
+        self.taking = False
+        if self._side is not None:
+            self._side.doors.taking = False
+        remove_record(self.engine.home, os.getpid())
+        self.url = None
+        self._show()
 
     def hand_over(self) -> int:
         """Give way to another server of this user: no new calls; leave when the jobs are done.
@@ -113,10 +133,8 @@ class Host:
         Returns how many jobs still run.
         """
         if self.taking:
-            self.taking = False
-            if self._side is not None:
-                self._side.doors.taking = False
-            self._leave()
+            self._close_to_calls()
+            self.claim.release()
             self._spawn(self._leave_when_done())
         return len(self.running())
 
@@ -196,7 +214,6 @@ class Host:
                 listener.socket,
                 ready.set,
                 self._stop,
-                self._drain,
             )
         )
         waiter = asyncio.create_task(ready.wait())
@@ -205,11 +222,6 @@ class Host:
         if self._serving.done():
             self._serving.result()
         return side
-
-    async def _drain(self) -> None:
-        if self._side is not None:
-            self._side.doors.taking = False
-        await self.engine.drain(self._reason)
 
     async def _watch(self, side: McpSide) -> None:
         """Tell clients when the tiers or the delegation mode change."""
@@ -229,7 +241,7 @@ class Host:
         while self._busy():  # noqa: ASYNC110 - it is the passing of time that is waited for
             await asyncio.sleep(min(LOOK_EVERY, self._idle / 4))
         if self.taking:
-            self.taking = False
+            self._close_to_calls()
             self.gone.set()
 
     def _busy(self) -> bool:
@@ -241,13 +253,6 @@ class Host:
             await asyncio.sleep(0.1)
         await asyncio.sleep(ANSWER_WAIT)
         self.gone.set()
-
-    def _leave(self) -> None:
-        """Nobody is to find us any more."""
-        remove_record(self.engine.home, os.getpid())
-        self.claim.release()
-        self.url = None
-        self._show()
 
     def _show(self) -> None:
         view = ServerView(self.url, self.clients.count(), self._message)

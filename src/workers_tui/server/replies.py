@@ -112,20 +112,23 @@ def failure(job: Job, text: str) -> str:
     return " ".join(line.split("\n"))
 
 
-def batch_reply(jobs: Sequence[Job], texts: Sequence[str], limit: int) -> Reply:
-    """One block per job in input order; the limit is shared, an error only when all failed."""
-    shares = share(
-        limit, [0 if job.written else len(text) for job, text in zip(jobs, texts, strict=True)]
-    )
-    blocks = []
-    for number, (job, text, part) in enumerate(zip(jobs, texts, shares, strict=True), start=1):
-        told = call_reply(job, text, part)
-        blocks.append(f"### {number}/{len(jobs)}\n{told.text}")
-    return Reply(
-        "\n\n".join(blocks),
-        error=all(job.state is not JobState.DONE for job in jobs),
-        meta={"workers-tui/jobs": [meta(job) for job in jobs]},
-    )
+def batch_reply(parts: Sequence[tuple[Job, str] | str], limit: int) -> Reply:
+    """One block per entry in input order; the limit is shared, an error only when all failed.
+
+    An entry that became no job stands as its error's line.
+    """
+    shares = share(limit, [_shown_length(part) for part in parts])
+    blocks, good, metas = [], False, []
+    for number, (part, room) in enumerate(zip(parts, shares, strict=True), start=1):
+        told = Reply(part, error=True) if isinstance(part, str) else call_reply(*part, room)
+        blocks.append(f"### {number}/{len(parts)}\n{told.text}")
+        metas.append(told.meta)
+        good = good or not told.error
+    return Reply("\n\n".join(blocks), error=not good, meta={"workers-tui/jobs": metas})
+
+
+def _shown_length(part: tuple[Job, str] | str) -> int:
+    return 0 if isinstance(part, str) or part[0].written else len(part[1])
 
 
 def share(limit: int, lengths: Sequence[int]) -> list[int]:

@@ -6,7 +6,6 @@ WorkersError becomes a tool error.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from workers_tui.server.following import follow, follow_for
 from workers_tui.server.replies import Reply
 from workers_tui.server.roots import required
 from workers_tui.server.sessions import Client
+from workers_tui.server.stats_text import stats_text
 
 if TYPE_CHECKING:
     from workers_tui.engine.engine import Engine
@@ -76,12 +76,20 @@ class Tools:
         return replies.call_reply(ended, await self._text(ended), self._limit())
 
     async def delegate_batch(self, arguments: Arguments, call: Call) -> Reply:
-        requests = [call_request(entry) for entry in arguments["jobs"]]
-        origin = await self._origin(requests, call)
-        jobs = await begun(call, self._engine.delegate_batch(requests, origin))
-        ended = await follow(self._engine, jobs, call.report)
-        texts = [await self._text(job) for job in ended]
-        return replies.batch_reply(ended, texts, self._limit())
+        """One bad entry is an error in its block; the others run."""
+        requests = [_request_or_error(entry) for entry in arguments["jobs"]]
+        origin = await self._origin([one for one in requests if isinstance(one, CallRequest)], call)
+        entries = await begun(call, self._begin_each(requests, origin))
+        jobs = [entry for entry in entries if isinstance(entry, Job)]
+        ended = iter(await follow(self._engine, jobs, call.report) if jobs else [])
+        parts: list[tuple[Job, str] | str] = []
+        for entry in entries:
+            if isinstance(entry, Job):
+                job = next(ended)
+                parts.append((job, await self._text(job)))
+            else:
+                parts.append(explain(entry, call.client))
+        return replies.batch_reply(parts, self._limit())
 
     async def status(self, arguments: Arguments, call: Call) -> Reply:
         job = await follow_for(
@@ -119,7 +127,21 @@ class Tools:
         return Reply("\n".join(lines) or "no jobs")
 
     async def stats(self, _: Arguments, __: Call) -> Reply:
-        return Reply(json.dumps(await self._engine.stats(), ensure_ascii=False, indent=1))
+        return Reply(stats_text(await self._engine.stats()))
+
+    async def _begin_each(
+        self, requests: Sequence[CallRequest | WorkersError], origin: Origin
+    ) -> list[Job | WorkersError]:
+        begun_: list[Job | WorkersError] = []
+        for request in requests:
+            if isinstance(request, WorkersError):
+                begun_.append(request)
+                continue
+            try:
+                begun_.append(await self._engine.delegate(request, origin))
+            except WorkersError as error:
+                begun_.append(error)
+        return begun_
 
     async def _begin_one(self, request: CallRequest, origin: Origin) -> Sequence[Job]:
         return [await self._engine.delegate(request, origin)]
@@ -150,6 +172,13 @@ def call_request(arguments: Arguments) -> CallRequest:
         write_to=arguments.get("write_to"),
         max_tokens=arguments.get("max_tokens"),
     )
+
+
+def _request_or_error(arguments: Arguments) -> CallRequest | WorkersError:
+    try:
+        return call_request(arguments)
+    except WorkersError as error:
+        return error
 
 
 def explain(error: WorkersError, client: Client) -> str:

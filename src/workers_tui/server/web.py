@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
@@ -55,7 +55,6 @@ async def serve(
     listener: socket.socket,
     ready: Callable[[], None],
     stop: asyncio.Event,
-    drain: Callable[[], Awaitable[None]],
 ) -> None:
     """Serve until told to stop. The whole life of the SDK's task group is this one task."""
     config = uvicorn.Config(
@@ -75,7 +74,6 @@ async def serve(
             await asyncio.sleep(0.005)
         ready()
         await stop.wait()
-        await drain()
         await asyncio.sleep(FLUSH)  # the tools have answered; let the answers leave
         side.listeners.close()
     server.should_exit = True
