@@ -119,7 +119,7 @@ class Upstream:
 
     async def _send(self, request: UpstreamRequest, deadline: Deadline) -> httpx.Response:
         """The answer's head, once it is known to be a good one."""
-        client = self._client(request.url)
+        client = self.client(request.url)
         message = client.build_request(
             "POST", request.url, headers=dict(request.headers), json=dict(request.body)
         )
@@ -201,7 +201,7 @@ class Upstream:
         """The JSON behind an address. Raises UpstreamFailed."""
         try:
             async with asyncio.timeout(SHORT):
-                response = await self._client(url).get(
+                response = await self.client(url).get(
                     url, headers=dict(headers), params=dict(params or {})
                 )
         except TimeoutError:
@@ -222,7 +222,7 @@ class Upstream:
             text = page_text(response.headers, response.content)
             raise UpstreamFailed(f"{provider} sent {text}", status=response.status_code) from None
 
-    def _client(self, url: str) -> httpx.AsyncClient:
+    def client(self, url: str) -> httpx.AsyncClient:
         """Proxies and certificates of the environment are for remote hosts only."""
         remote = not is_loopback(url)
         if remote not in self._clients:
