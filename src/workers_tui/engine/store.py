@@ -264,16 +264,18 @@ class Store:
 def _begin_immediate(conn: sqlite3.Connection) -> None:
     """Take the write lock; SQLite's own waiting would sleep up to 100 ms at a time."""
     conn.execute("PRAGMA busy_timeout=0")
-    end = time.monotonic() + LOCK_PATIENCE
+    start = time.monotonic()
     while True:
         try:
             conn.execute("BEGIN IMMEDIATE")
             return
         except sqlite3.OperationalError as error:
-            busy = (error.sqlite_errorname or "").startswith("SQLITE_BUSY")
-            if not busy or time.monotonic() > end:
+            waited = time.monotonic() - start
+            if not (error.sqlite_errorname or "").startswith("SQLITE_BUSY"):
                 raise
-            time.sleep(random.uniform(0.0002, 0.002))
+            if waited > LOCK_PATIENCE:
+                raise
+            time.sleep(random.uniform(0.0001, 0.0008 + min(waited, 1.0) / 50))
 
 
 def _in_savepoint(conn: sqlite3.Connection, item: _Item) -> None:
