@@ -83,6 +83,8 @@ class Origin:
     """Claude Code's id of the tool call, which also stands in its transcript."""
     client: str | None = None
     """What to show as the asker: `claude-code 2.1.197`, `shell`, `dashboard`, `demo`."""
+    line: str | None = None
+    """Tells apart, in the queue, clients that have no session and the same name."""
 
 
 @dataclass(frozen=True, slots=True)

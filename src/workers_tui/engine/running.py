@@ -21,8 +21,6 @@ class Running:
     origin: Origin
     task: asyncio.Task[None] | None = None
     cancelled_by: str | None = None
-    started: bool = False
-    """The task has begun."""
     sealed: bool = False
     """It settles what it owes: a cancel must wait, or comes too late."""
     failure: WorkersError | None = None
@@ -38,7 +36,7 @@ class Running:
     @property
     def line(self) -> str:
         """Whose turn it takes in the queue."""
-        return self.origin.session or self.origin.client or ""
+        return self.origin.session or self.origin.line or self.origin.client or ""
 
     def add(self, text: str) -> None:
         """Take the next piece of text."""
@@ -63,8 +61,11 @@ class Running:
         if self.cancelled_by is not None:
             return
         self.cancelled_by = by
-        # A task that has not begun would never see it; one that settles must finish that first.
-        if self.task is not None and self.started and not self.sealed:
+        # Not at once: a task that is cancelled before its first step ends without its clean-up.
+        asyncio.get_running_loop().call_soon(self._strike)
+
+    def _strike(self) -> None:
+        if self.task is not None and not self.sealed:
             self.task.cancel()
 
     def unseal(self) -> None:

@@ -43,6 +43,7 @@ class Call:
             session=told.session,
             tool_use_id=self.tool_use_id,
             client=self.client.name or None,
+            line=self.client.key,
         )
 
 
