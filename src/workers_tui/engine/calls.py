@@ -115,9 +115,7 @@ class Calls:
 
     async def _run(self, run: Running) -> None:
         """The whole life of a job; it always leaves an ended job behind."""
-        run.started = True
         try:
-            run.unseal()  # it may have been cancelled before it began
             await run_call(self._parts, run)
         except asyncio.CancelledError:
             by = run.cancelled_by or "the end of the program"
