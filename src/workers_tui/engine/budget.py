@@ -183,9 +183,11 @@ class Budget:
     async def _for_room(self, bell: asyncio.Event, spend: Spend) -> None:
         """Until a hold ends, the cap or the day changes, here or in another process."""
         left = (spend.resets_at - self._clock.now()).total_seconds()
+        if left <= 0:
+            return
         waits = [
             asyncio.ensure_future(bell.wait()),
-            asyncio.ensure_future(self._clock.sleep(min(LOOK_AGAIN, max(0.1, left)))),
+            asyncio.ensure_future(self._clock.sleep(min(LOOK_AGAIN, left))),
         ]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

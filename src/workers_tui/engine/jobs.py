@@ -72,7 +72,7 @@ class Jobs:
         self._results = results
         self._shown: dict[str, dict[str, Any]] = {}
         self._changes: dict[str, int] = {}
-        self._seen = 0
+        self._seen: int | None = None
         self._ended: dict[str, asyncio.Event] = {}
         self._cancel: Callable[[str, str], None] | None = None
         self._looking: asyncio.Task[None] | None = None
@@ -209,6 +209,8 @@ class Jobs:
     async def refresh(self) -> None:
         """Take over what other engines wrote since the last look."""
         seen = self._seen
+        if seen is None:
+            return  # nothing is shown yet; `load` will take everything
 
         def work(
             conn: sqlite3.Connection,
@@ -217,7 +219,7 @@ class Jobs:
 
         changed, cancels = await self._store.read(work)
         for number, job in changed:
-            self._seen = max(self._seen, number)
+            self._seen = max(self._seen or 0, number)
             self._put(job, number)
         if cancels and self._cancel is not None:
             taken = [job_id for job_id, _ in cancels]
