@@ -36,6 +36,7 @@ from workers_tui.tui.memory import Memory
 from workers_tui.tui.panes.header import Pulse
 from workers_tui.tui.ports import StartEngine, StartServer, Stoppable
 from workers_tui.tui.rates import Rates
+from workers_tui.tui.screens.palette import Actions
 from workers_tui.tui.screens.dashboard import DashboardScreen
 from workers_tui.tui.screens.face import Face
 from workers_tui.tui.undo import Undo
@@ -74,10 +75,11 @@ class DashboardApp(App[int], inherit_bindings=False):
     CSS_PATH = stylesheets()  # type: ignore[assignment]
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
+    COMMANDS = {Actions}  # noqa: RUF012 - Textual's own way
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings(
-            "leave", "help", "app.command_palette", "themes", "redraw", "suspend",
-            "app.focus_next", "app.focus_previous",
+            "leave", "help", "palette", "themes", "redraw", "suspend",
+            "next_pane", "previous_pane",
         ),
     ]  # fmt: skip
 

@@ -52,6 +52,7 @@ GROUPS: dict[str, dict[str, Deed]] = {
         "pager": Deed("o", "pager", "Open the whole output in $PAGER."),
         "copy": Deed("y", "copy", "Copy the output to the clipboard."),
         "save": Deed("w", "save", "Save the output to a file."),
+        "steps": Deed("s", "steps", "An agent: change between its output and its steps."),
         "follow": Deed("F", "", "Follow the newest line, or stay where you are."),
     },
     "Tiers, cap and settings": {
@@ -63,17 +64,21 @@ GROUPS: dict[str, dict[str, Deed]] = {
         "first_steps": Deed("S", "", "Show the first steps: key, tiers, Claude Code."),
     },
     "Panes": {
-        "pane('jobs')": Deed("1", "", "Go to the jobs."),
-        "pane('tiers')": Deed("2", "", "Go to the tiers; again: open them in full."),
-        "pane('budget')": Deed("3", "", "Go to the budget; again: open it in full."),
-        "pane('savings')": Deed("4", "", "Go to the savings; again: open them in full."),
-        "pane('events')": Deed("5", "", "Go to the events; again: open them in full."),
-        "app.focus_next": Deed("tab", "", "Go to the next pane."),
-        "app.focus_previous": Deed("shift+tab", "", "Go to the previous pane."),
+        "jobs": Deed("1", "", "Go to the jobs.", action="pane('jobs')"),
+        "tiers": Deed("2", "", "Go to the tiers; again: open them in full.", action="pane('tiers')"),
+        "budget": Deed("3", "", "Go to the budget; again: open it in full.", action="pane('budget')"),
+        "savings": Deed("4", "", "Go to the savings; again: open them in full.", action="pane('savings')"),
+        "events": Deed("5", "", "Go to the events; again: open them in full.", action="pane('events')"),
+        "next_pane": Deed("tab", "", "Go to the next pane.", action="app.focus_next"),
+        "previous_pane": Deed(
+            "shift+tab", "", "Go to the previous pane.", action="app.focus_previous"
+        ),
     },
     "Program": {
         "help": Deed("question_mark,f1", "help", "Show every key.", shown_as="?"),
-        "app.command_palette": Deed("ctrl+p", "", "Search every action by name."),
+        "palette": Deed(
+            "ctrl+p", "", "Search every action by name.", action="app.command_palette"
+        ),
         "back": Deed("escape", "back", "Go back: leave a screen, drop a filter.", shown_as="esc"),
         "redraw": Deed("ctrl+l", "", "Draw the screen again."),
         "suspend": Deed("ctrl+z", "", "Put the program in the background; `fg` brings it back."),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workers_tui.engine.budget import Spend
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
-FIGURES = 17
+FIGURES = 15
 """Cells of a figure with its name."""
 
 
@@ -44,8 +44,8 @@ class BudgetView(LineView):
             return
         figures = figures_of(self._spend)
         width, height = self.row_width, max(4, self.scrollable_content_region.height)
-        beside = width >= 24 + FIGURES + 3
-        chart_width = width - FIGURES - 3 if beside else width - 2
+        beside = width >= 24 + FIGURES + 2
+        chart_width = width - FIGURES - 2 if beside else width - 2
         tall = height - 1 if beside else height - 1 - len(figures)
         chart = plot(self._spend.by_hour_pico, self._hour, chart_width, max(1, min(tall, 8)))
         self.show_rows(_side_by_side(chart, chart_width, figures) if beside else [*chart, *figures])
@@ -140,4 +140,4 @@ def _axis(first: int, hours: int, wide: int, now: int) -> Row:
 
 
 def _pair(name: str, value: str, style: str = "") -> Row:
-    return row((f"{name:<8}", "dim"), (f"{value:>9}", style))
+    return row((f"{name:<7}", "dim"), (f"{value:>8}", style))

@@ -61,3 +61,21 @@ def _net(view: Savings) -> list[tuple[str, str]]:
         (" to ", "dim"),
         (words.signed_money(high), style),
     ]
+
+
+FORMULA = (
+    "Kept out of context: the tokens of the files that workers read, less the tokens that came back.",
+    "Net, high: those tokens at the input price of Claude's own model, less what the workers cost.",
+    "Net, low: the same at its cache-read price, which is what a second look at a file costs.",
+    "It may be negative, and is then shown so.",
+    "Share of the work: fresh tokens of the workers over all fresh tokens, in the sessions that "
+    "delegated. Fresh are input, cache writes and output; cache reads are never counted as work.",
+)
+
+
+def explained(view: Savings | None) -> list[Row]:
+    """The figures, and how they come about."""
+    rows = [row(), *sentences(view), row(), row((" How it is counted", "strong"))]
+    rows += [row((f" {line}", "dim")) for line in FORMULA]
+    rows += [row(), row((" In a shell: ", "dim"), ("workers-tui savings --explain", ""))]
+    return rows

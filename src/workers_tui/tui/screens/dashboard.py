@@ -17,7 +17,7 @@ from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.job import CallRequest, Job, Origin
 from workers_tui.tui import filters, marks, safe, words
 from workers_tui.tui.job_table import JobTable
-from workers_tui.tui.keymap import MOVE_BINDINGS, bindings
+from workers_tui.tui.keymap import bindings
 from workers_tui.tui.lines import LineView, Row, row
 from workers_tui.tui.live_text import LiveText
 from workers_tui.tui.panes import budget, savings, tiers
@@ -31,6 +31,7 @@ from workers_tui.tui.panes.savings import SavingsView
 from workers_tui.tui.panes.tiers import TierList
 from workers_tui.tui.rates import Rates
 from workers_tui.tui.screens.job_verbs import JobVerbs
+from workers_tui.tui.screens.moves import Moves
 from workers_tui.tui.screens.settings_verbs import SettingsVerbs
 
 if TYPE_CHECKING:
@@ -42,17 +43,15 @@ CONNECT = "workers-tui connect"
 PANES = ("jobs", "output", "tiers", "budget", "savings", "events")
 
 
-class DashboardScreen(JobVerbs, SettingsVerbs):
+class DashboardScreen(JobVerbs, SettingsVerbs, Moves):
     """Everything at one look."""
 
     BINDINGS = [  # noqa: RUF012 - Textual's own way
         *bindings(
             "cancel", "accept", "reject", "open", "edit", "try_tier", "cap", "pause", "filter",
             "history", "rerun", "follow_up", "pager", "copy", "save", "follow", "cancel_all",
-            "ask", "undo", "first_steps", "pane('jobs')", "pane('tiers')", "pane('budget')",
-            "pane('savings')", "pane('events')", "back",
+            "ask", "undo", "first_steps", "jobs", "tiers", "budget", "savings", "events", "back",
         ),
-        *MOVE_BINDINGS,
     ]  # fmt: skip
 
     def __init__(self, table: JobTable, rates: Rates) -> None:
@@ -173,9 +172,7 @@ class DashboardScreen(JobVerbs, SettingsVerbs):
 
     def _tell_output(self, job: Job) -> None:
         output = self.query_one(Output)
-        why = safe.one_line(job.tier_reason or "")
-        who = safe.one_line(job.worker or job.tier or "auto")
-        said = f"{who}, {why}" if why else who
+        said = safe.one_line(job.tier_reason or job.worker or job.tier or "auto")
         if job.state.ended:
             output.finish()
             note = f"{marks.mark(job).word}{', cut at the limit' if job.truncated else ''}"
@@ -366,7 +363,7 @@ class DashboardScreen(JobVerbs, SettingsVerbs):
         if made is not None:
             self.app.push_screen(made)
 
-    def action_detail(self) -> None:
+    def action_open(self) -> None:
         """Open what the cursor is on."""
         focused = self.focused
         if isinstance(focused, TierList):
@@ -387,7 +384,7 @@ class DashboardScreen(JobVerbs, SettingsVerbs):
 
     @on(LineView.Chosen)
     def _row_chosen(self) -> None:
-        self.action_detail()
+        self.action_open()
 
     def action_history(self) -> None:
         """All jobs of all days."""
@@ -437,30 +434,9 @@ class DashboardScreen(JobVerbs, SettingsVerbs):
         else:
             super().action_rerun()
 
-    # Moving goes to the focused pane, else to the jobs.
-
-    def _moving(self) -> LineView:
-        return self.focused if isinstance(self.focused, LineView) else self.job_list
-
-    def action_up(self) -> None:
-        """Move up."""
-        self._moving().action_up()
-
-    def action_down(self) -> None:
-        """Move down."""
-        self._moving().action_down()
-
-    def action_page(self, direction: int) -> None:
-        """Move by a page."""
-        self._moving().action_page(direction)
-
-    def action_first(self) -> None:
-        """Move to the first row."""
-        self._moving().action_first()
-
-    def action_last(self) -> None:
-        """Move to the last row."""
-        self._moving().action_last()
+    def main_pane(self) -> LineView:
+        """The jobs."""
+        return self.job_list
 
     @on(Header.CapClicked)
     def _cap_clicked(self) -> None:

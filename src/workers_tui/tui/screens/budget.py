@@ -1,0 +1,104 @@
+"""The day's money in full: by hour, by tier, by project, and all days together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from typing import TYPE_CHECKING
+
+from textual import work
+from textual.app import ComposeResult
+from textual.containers import Container
+
+from workers_tui.engine.board import Key, Topic
+from workers_tui.tui import safe, words
+from workers_tui.tui.keymap import bindings
+from workers_tui.tui.lines import LineView, Row, row
+from workers_tui.tui.panes import budget
+from workers_tui.tui.panes.budget import BudgetView
+from workers_tui.tui.panes.frame import Frame
+from workers_tui.tui.panes.header import Header
+from workers_tui.tui.screens.moves import Moves
+from workers_tui.tui.screens.settings_verbs import SettingsVerbs
+
+if TYPE_CHECKING:
+    from workers_tui.engine.ledger import Totals
+    from workers_tui.engine.spend import Spend
+    from workers_tui.engine.tiers import TierView
+
+AXES = (("tier", "By tier"), ("model", "By model"), ("project", "By project"))
+NAME = 26
+
+
+class BudgetScreen(SettingsVerbs, Moves):
+    """A plot above tables."""
+
+    BINDINGS = bindings("back", "cap", "undo")
+
+    def body(self) -> ComposeResult:
+        """The plot and the tables."""
+        with Container(id="columns"):
+            yield Frame("Budget", BudgetView(), id="plot", corners=("top", "top"))
+            yield Frame("Where it went today", LineView(id="tables"), id="where", corners=("seam", "seam"))
+
+    def on_mount(self) -> None:
+        """The tables scroll."""
+        self.query_one("#tables").focus()
+
+    def main_pane(self) -> LineView:
+        """The tables."""
+        return self.query_one("#tables", LineView)
+
+    def tier(self) -> TierView | None:
+        """None: this screen is about money."""
+        return None
+
+    def show(self, keys: Set[Key]) -> None:
+        """Hand on what changed."""
+        self.show_spend(keys)
+        spend: Spend | None = self.board.get(Key(Topic.SPEND)) if self.board else None
+        if spend is not None and Key(Topic.SPEND) in keys:
+            self.query_one(BudgetView).show(spend, self.now)
+            said = [budget.summary(spend)]
+            if spend.warning:
+                said.append(f" · {spend.warning}")
+            zone = f"day in {spend.timezone}, {spend.mode}"
+            self.query_one("#plot", Frame).tell(*said, note=[zone])
+            self._load(spend)
+
+    @work(group="totals", exclusive=True)
+    async def _load(self, spend: Spend) -> None:
+        if self.engine is None:
+            return
+        rows: list[Row] = []
+        for axis, title in AXES:
+            totals = await self.attempt(self.engine.ledger.totals(spend.day, by=axis))  # type: ignore[arg-type]
+            rows += [row((f" {title}", "strong")), _head(), *_table(totals or {}), row()]
+        every = await self.attempt(self.engine.ledger.totals())
+        rows += [row((" All days", "strong")), _head(), *_table(every or {})]
+        self.query_one("#tables", LineView).show_rows(rows)
+
+    async def on_header_cap_clicked(self, event: Header.CapClicked) -> None:
+        """The cap was clicked."""
+        event.stop()
+        self.action_cap()
+
+
+def _head() -> Row:
+    return row((f" {'':<{NAME}}{'calls':>8}{'in':>9}{'out':>9}{'$':>11}", "head"))
+
+
+def _table(totals: Mapping[str, Totals]) -> Iterable[Row]:
+    ranked = sorted(totals.items(), key=lambda item: -item[1].cost_pico)
+    for name, sums in ranked:
+        shown = safe.one_line(words.folder(name) if name.startswith("/") else name) or "all"
+        mark = words.ESTIMATED if sums.estimated_pico else ""
+        more = f" + {sums.unknown_calls} unknown" if sums.unknown_calls else ""
+        yield row(
+            (f" {safe.fit(shown, NAME)}", ""),
+            (f"{words.count(sums.calls):>8}", ""),
+            (f"{words.count(sums.usage.input):>9}{words.count(sums.usage.output):>9}", "dim"),
+            (f"{mark + words.money_cell(sums.cost_pico):>11}", ""),
+            (more, "warn"),
+        )
+    if not totals:
+        yield row((" nothing yet", "dim"))

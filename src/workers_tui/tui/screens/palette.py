@@ -1,0 +1,49 @@
+"""Every action by name in Textual's command palette, made from the table of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+
+from workers_tui.tui.keymap import DEEDS, Deed
+from workers_tui.tui.screens.help import key_names
+
+
+class Actions(Provider):
+    """What can be done on the screen in front."""
+
+    async def discover(self) -> Hits:
+        """Everything, in the table's order."""
+        for name, deed in self._possible():
+            yield DiscoveryHit(self._title(deed), partial(self._do, name), help=self._help(deed))
+
+    async def search(self, query: str) -> Hits:
+        """What matches what is typed."""
+        matcher = self.matcher(query)
+        for name, deed in self._possible():
+            title = self._title(deed)
+            score = matcher.match(title)
+            if score > 0:
+                shown = matcher.highlight(title)
+                yield Hit(score, shown, partial(self._do, name), help=self._help(deed))
+
+    def _possible(self) -> Iterator[tuple[str, Deed]]:
+        bound = {active.binding.id for active in self.screen.active_bindings.values()}
+        return ((name, deed) for name, deed in DEEDS.items() if name in bound)
+
+    async def _do(self, name: str) -> None:
+        action = DEEDS[name].action or name
+        for active in self.screen.active_bindings.values():
+            if active.binding.id == name:
+                await self.app.run_action(action, default_namespace=active.node)
+                return
+
+    @staticmethod
+    def _title(deed: Deed) -> str:
+        return deed.help.rstrip(".")
+
+    @staticmethod
+    def _help(deed: Deed) -> str:
+        return f"key: {key_names(deed.keys)}"
