@@ -41,7 +41,7 @@ def apply(plan: Plan, home: Home, claude: Path | None, environ: Mapping[str, str
             _write(change, record)
     if plan.server.needed:
         _change_server(plan, record, claude, environ)
-    record.save()
+    _save(record)
 
 
 def undo(plan: Plan, home: Home, claude: Path | None, environ: Mapping[str, str]) -> None:
@@ -54,7 +54,17 @@ def undo(plan: Plan, home: Home, claude: Path | None, environ: Mapping[str, str]
     if plan.server.needed:
         _remove_server(plan, record, claude, environ)
     record.forget(plan.places.servers)
-    record.save()
+    _save(record)
+
+
+def _save(record: Record) -> None:
+    try:
+        record.save()
+    except OSError as error:
+        raise Unusable(
+            f"{record.home.state} cannot be written ({error.strerror or error}): what the files "
+            "were before is not on record"
+        ) from None
 
 
 def _write(change: Change, record: Record | None) -> None:

@@ -1,0 +1,484 @@
+"""The hooks as Claude Code runs them: a process, JSON on stdin, exit code 0 whatever comes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from workers_tui import hooks
+from workers_tui.home.gate import Gate, GateTier, write_gate
+from workers_tui.home.notices import Notices, write_notices
+from workers_tui.home.places import Home, find_home
+from workers_tui.hooks.glance import large_read_limit, passes_at_a_glance
+from workers_tui.hooks.large_read import large_read
+from workers_tui.hooks.session_start import session_start
+from workers_tui.hooks.shell_reads import printed_files
+from workers_tui.hooks.state import State, is_session_id
+from workers_tui.hooks.where import state_dir
+
+RUN = Path(hooks.__file__).with_name("run.py")
+SESSION = "0a1b2c3d-1111-2222-3333-444455556666"
+GATE = Gate(tiers=(GateTier("fast", "summaries"),), workers=("zai",))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with a registered server and a file of 60 KB."""
+    path = tmp_path / "project"
+    path.mkdir()
+    (path / ".mcp.json").write_text('{"mcpServers": {"workers": {"command": "workers-tui"}}}')
+    (path / "big.log").write_text("line of a log\n" * 4400)
+    (path / "small.py").write_text("x = 1\n")
+    return path
+
+
+@pytest.fixture
+def environ(home: Home, project: Path) -> dict[str, str]:
+    write_gate(home, GATE)
+    return {
+        "WORKERS_HOME": str(home.state),
+        "CLAUDE_PROJECT_DIR": str(project),
+        "HOME": os.environ["HOME"],
+        "PATH": "/usr/bin:/bin",
+    }
+
+
+def run(event: str, given: object, environ: dict[str, str]) -> dict[str, Any] | None:
+    """The hook's answer, from a real process."""
+    raw = given if isinstance(given, bytes) else json.dumps(given).encode()
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(RUN), event], input=raw, capture_output=True,
+        env=environ, timeout=20, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] | None = json.loads(done.stdout) if done.stdout else None
+    return answer
+
+
+def reading(project: Path, name: str = "big.log", **more: Any) -> dict[str, Any]:
+    return {
+        "session_id": SESSION,
+        "cwd": str(project),
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Read",
+        "tool_input": {"file_path": str(project / name), **more},
+    }
+
+
+def shell(project: Path, command: str, tool: str = "Bash") -> dict[str, Any]:
+    return {**reading(project), "tool_name": tool, "tool_input": {"command": command}}
+
+
+# ---- large-read -------------------------------------------------------------------------------
+
+
+def test_a_large_read_is_denied_and_the_reason_shows_the_way(
+    project: Path, environ: dict[str, str]
+) -> None:
+    answer = run("large-read", reading(project), environ)
+    assert answer is not None
+    said = answer["hookSpecificOutput"]
+    assert said["permissionDecision"] == "deny"
+    assert 'mcp__workers__delegate(task="' in said["permissionDecisionReason"]
+    assert 'files=["big.log"]' in said["permissionDecisionReason"]
+    assert "offset" in said["permissionDecisionReason"]
+    assert "big.log" in answer["systemMessage"]
+
+
+@pytest.mark.parametrize("event", ["large-read", "session-start", "after-dispatch", "nonsense", ""])
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b"[" * 100_000, b'{"tool_input": 7}',
+     b'{"tool_name": "Read", "tool_input": {"file_path": ["x"]}}',
+     b'{"tool_name": "Bash", "tool_input": {"command": {"cat": 1}}}',
+     b'{"cwd": 7, "session_id": {}, "tool_name": "Read", "tool_input": {"file_path": "a\\u0000b"}}',
+     b'{"tool_name": "Read", "tool_input": {"file_path": "' + b"x" * 5_000_000 + b'"}}'],
+    ids=range(12),
+)  # fmt: skip
+def test_empty_broken_huge_and_hostile_input_is_allowed(
+    event: str, raw: bytes, environ: dict[str, str]
+) -> None:
+    answer = run(event, raw, environ)
+    assert answer is None or "permissionDecision" not in answer["hookSpecificOutput"]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+        lambda inner: st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["cwd", "tool_name", "tool_input", "session_id", "command"]),
+            inner,
+        ),
+        max_leaves=8,
+    )
+)  # fmt: skip
+def test_no_input_at_all_is_denied_by_accident(environ: dict[str, str], value: object) -> None:
+    if isinstance(value, dict):
+        assert large_read(value, environ) is None
+
+
+@pytest.mark.parametrize("part", [{"offset": 1}, {"limit": 10}, {"pages": "1-2"}])
+def test_a_part_of_a_file_passes(
+    project: Path, environ: dict[str, str], part: dict[str, Any]
+) -> None:
+    assert large_read(reading(project, **part), environ) is None
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.PDF", "a.ipynb", "a.jpeg"])
+def test_what_claude_shows_in_its_own_way_passes(
+    project: Path, environ: dict[str, str], name: str
+) -> None:
+    (project / "big.log").rename(project / name)
+    assert large_read(reading(project, name), environ) is None
+
+
+def test_small_files_directories_and_missing_files_pass(
+    project: Path, environ: dict[str, str]
+) -> None:
+    for name in ("small.py", ".", "nothing.txt"):
+        assert run("large-read", reading(project, name), environ) is None
+
+
+def test_the_limit_is_the_users(project: Path, environ: dict[str, str], home: Home) -> None:
+    write_gate(home, Gate(tiers=GATE.tiers, large_read_bytes=100_000))
+    assert run("large-read", reading(project), environ) is None
+    write_gate(home, Gate(tiers=GATE.tiers, large_read_bytes=3))
+    assert run("large-read", reading(project, "small.py"), environ) is not None
+
+
+def test_a_subagent_reads_what_it_likes(project: Path, environ: dict[str, str]) -> None:
+    assert large_read({**reading(project), "agent_id": "a1"}, environ) is None
+
+
+@pytest.mark.parametrize(
+    "gate",
+    [
+        Gate(mode="off", tiers=GATE.tiers),
+        Gate(mode="ondemand", tiers=GATE.tiers),
+        Gate(tiers=()),
+        Gate(tiers=GATE.tiers, cap_reached=True),
+        Gate(tiers=GATE.tiers, cap_reached=True, resets_at=4e9),
+    ],
+)
+def test_everything_passes_when_delegating_is_not_wanted_or_not_possible(
+    project: Path, environ: dict[str, str], home: Home, gate: Gate
+) -> None:
+    write_gate(home, gate)
+    assert run("large-read", reading(project), environ) is None
+
+
+def test_a_cap_of_yesterday_is_over(project: Path, environ: dict[str, str], home: Home) -> None:
+    write_gate(home, Gate(tiers=GATE.tiers, cap_reached=True, resets_at=1.0))
+    assert large_read(reading(project), environ) is not None
+
+
+@pytest.mark.parametrize("value", ["off", "0", "ondemand", "FALSE"])
+def test_the_environment_can_only_make_it_stricter(
+    project: Path, environ: dict[str, str], value: str
+) -> None:
+    assert large_read(reading(project), {**environ, "WORKERS_DELEGATION": value}) is None
+    assert large_read(reading(project), {**environ, "WORKERS_DELEGATION": "auto"}) is not None
+
+
+def test_without_a_gate_file_or_a_server_everything_passes(
+    project: Path, environ: dict[str, str], home: Home
+) -> None:
+    (project / ".mcp.json").unlink()
+    assert run("large-read", reading(project), environ) is None
+    home.gate_json.unlink()
+    (project / ".mcp.json").write_text('{"mcpServers": {"workers": {}}}')
+    assert run("large-read", reading(project), environ) is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"mcpServers": 7}', '{"mcpServers": {"x": 1}}'])
+def test_a_broken_registration_is_none(project: Path, environ: dict[str, str], text: str) -> None:
+    (project / ".mcp.json").write_text(text)
+    assert large_read(reading(project), environ) is None
+
+
+def test_the_server_is_found_in_every_scope_and_in_the_plugin(
+    project: Path, environ: dict[str, str]
+) -> None:
+    (project / ".mcp.json").unlink()
+    own = Path(environ["HOME"]) / ".claude.json"
+    own.write_text('{"mcpServers": {"w": {"command": "/x/workers-tui"}}}')
+    assert large_read(reading(project), environ) is not None
+    own.write_text(json.dumps({"projects": {str(project): {"mcpServers": {"workers": {}}}}}))
+    assert large_read(reading(project), environ) is not None
+    own.unlink()
+    answer = large_read(reading(project), {**environ, "CLAUDE_PLUGIN_ROOT": "/p"})
+    assert answer is not None
+    assert "mcp__plugin_workers_workers__delegate(" in json.dumps(answer)
+
+
+def test_what_workers_may_not_read_passes(
+    project: Path, environ: dict[str, str], home: Home, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside.log"
+    outside.write_text("x" * 60_000)
+    (home.results / "abc.txt").write_text("x" * 60_000)
+    for path in (outside, home.results / "abc.txt"):
+        asked = {**reading(project), "tool_input": {"file_path": str(path)}}
+        assert large_read(asked, environ) is None
+        inside = {**environ, "CLAUDE_PROJECT_DIR": str(tmp_path)}
+        (tmp_path / ".mcp.json").write_text('{"mcpServers": {"workers": {}}}')
+        assert (large_read(asked, inside) is None) == (path != outside)
+
+
+def test_extra_roots_count(project: Path, environ: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "o").mkdir()
+    outside = tmp_path / "o" / "outside.log"
+    outside.write_text("x" * 60_000)
+    asked = {**reading(project), "tool_input": {"file_path": str(outside)}}
+    assert large_read(asked, {**environ, "WORKERS_ALLOWED_ROOTS": f"/x;{tmp_path / 'o'}"})
+
+
+def test_an_opt_out_holds_for_its_session_only(project: Path, environ: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(RUN), "opt-out", SESSION],
+        capture_output=True, env=environ, timeout=20, check=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert b"Noted" in done.stdout
+    assert large_read(reading(project), environ) is None
+    other = {**reading(project), "session_id": "ffffffff-0000"}
+    assert large_read(other, environ) is not None
+
+
+@pytest.mark.parametrize("session", ["", "../../x", "a/b", "x" * 100, "short"])
+def test_an_opt_out_never_writes_beside_its_directory(
+    environ: dict[str, str], home: Home, session: str
+) -> None:
+    assert not is_session_id(session)
+    assert hooks.main(["opt-out", session]) == 0
+    assert not (home.state / "opt-out").exists()
+
+
+# ---- shell commands ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("cat a", ["/w/a"]),
+        ("cat -n 'a b' c", ["/w/a b", "/w/c"]),
+        ("cat a\\ b", ["/w/a b"]),
+        ('cd sub && cat "x y"', ["/w/sub/x y"]),
+        ("ls; less /abs/f", ["/abs/f"]),
+        ("more a & wait", ["/w/a"]),
+        ("cat a | head", []),
+        ("cat a > b", []),
+        ("cat < a", []),
+        ("cat $(ls)", []),
+        ("cat `ls`", []),
+        ("cat $FILE", []),
+        ("less +100 a", []),
+        ("head -n 5 a", []),
+        ("concat a", []),
+        ("cat 'unclosed", []),
+        ("sed -n 1,5p a", []),
+        ("cat", []),
+        ("", []),
+        ("cat a\ncat b", []),
+    ],
+)
+def test_which_files_a_shell_command_prints_whole(command: str, files: list[str]) -> None:
+    assert printed_files(command, "/w", powershell=False) == files
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("Get-Content a", ["/w/a"]),
+        ("gc -Path 'a b' -Raw", ["/w/a b"]),
+        ("type a\\b", ["/w/a\\b"]),
+        ("Get-Content a -Encoding utf8", ["/w/a"]),
+        ("Get-Content a -TotalCount 5", []),
+        ("gc a -Tail 5", []),
+        ("Get-Content a | Select-String x", []),
+        ("Get-Content $x", []),
+    ],
+)
+def test_which_files_a_powershell_command_prints_whole(command: str, files: list[str]) -> None:
+    assert printed_files(command, "/w", powershell=True) == files
+
+
+def test_shell_reads_are_denied_like_reads(project: Path, environ: dict[str, str]) -> None:
+    assert run("large-read", shell(project, "cat big.log"), environ) is not None
+    assert run("large-read", shell(project, "gc big.log", "PowerShell"), environ) is not None
+    assert run("large-read", shell(project, "cat *.log"), environ) is not None
+    assert run("large-read", shell(project, "cat small.py"), environ) is None
+    assert run("large-read", shell(project, "cat big.log | wc -l"), environ) is None
+
+
+def test_several_files_count_together(project: Path, environ: dict[str, str]) -> None:
+    for name in ("a", "b"):
+        (project / name).write_text("x" * 30_000)
+    answer = large_read(shell(project, "cat a b"), environ)
+    assert answer is not None
+    assert 'files=["a", "b"]' in answer["hookSpecificOutput"]["permissionDecisionReason"]
+
+
+# ---- the glance -------------------------------------------------------------------------------
+
+
+def test_a_glance_only_lets_pass_what_the_full_look_would(
+    project: Path, environ: dict[str, str]
+) -> None:
+    for asked in (reading(project), reading(project, "small.py"), shell(project, "cat big.log"),
+                  shell(project, "ls -la")):  # fmt: skip
+        glanced = passes_at_a_glance(json.dumps(asked).encode(), 51_200)
+        assert not glanced or large_read(asked, environ) is None
+
+
+def test_a_glance_spares_json_for_most_calls(project: Path) -> None:
+    assert passes_at_a_glance(json.dumps(reading(project, "small.py")).encode(), 51_200)
+    assert passes_at_a_glance(json.dumps(shell(project, "git status")).encode(), 51_200)
+    assert not passes_at_a_glance(json.dumps(reading(project)).encode(), 51_200)
+    assert not passes_at_a_glance(b'{"file_path": "a\\u002f"}', 51_200)
+
+
+def test_the_limit_is_read_without_json(home: Home) -> None:
+    assert large_read_limit(str(home.gate_json)) is None
+    write_gate(home, Gate(large_read_bytes=777))
+    assert large_read_limit(str(home.gate_json)) == 777
+    home.gate_json.write_text("broken")
+    assert large_read_limit(str(home.gate_json)) == 0
+
+
+def test_a_small_read_imports_next_to_nothing(project: Path, environ: dict[str, str]) -> None:
+    code = (
+        "import sys, os; sys.argv=['run.py','large-read']; sys.path.insert(0, os.environ['SRC']);"
+        "from workers_tui.hooks import main; main(['large-read']);"
+        "print(sorted({'json','re','typing','pathlib','dataclasses'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code],
+        input=json.dumps(reading(project, "small.py")).encode(), capture_output=True,
+        env={**environ, "SRC": str(RUN.parents[2])}, timeout=20, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == b"[]"
+
+
+# ---- session-start and after-dispatch ---------------------------------------------------------
+
+
+def start(project: Path) -> dict[str, Any]:
+    return {"session_id": SESSION, "cwd": str(project), "hook_event_name": "SessionStart"}
+
+
+def context(answer: dict[str, Any] | None) -> str:
+    assert answer is not None
+    text: str = answer["hookSpecificOutput"]["additionalContext"]
+    return text
+
+
+def test_a_session_starts_with_the_rules_the_tiers_and_the_savings(
+    project: Path, environ: dict[str, str], home: Home
+) -> None:
+    write_notices(home, Notices("all time: saved $12"))
+    answer = run("session-start", start(project), environ)
+    text = context(answer)
+    for part in (
+        "mcp__workers__delegate",
+        "fast: summaries",
+        "zai",
+        "Sonnet",
+        "Haiku",
+        "any language",
+    ):
+        assert part in text
+    assert answer is not None
+    assert answer["systemMessage"] == "all time: saved $12"
+    assert "saved" not in text, "the savings are for the user's eyes"
+
+
+def test_without_a_worker_only_subagents_are_named(
+    project: Path, environ: dict[str, str], home: Home
+) -> None:
+    write_gate(home, Gate())
+    text = context(session_start(start(project), environ))
+    assert "subagents only" in text
+    assert "mcp__" not in text
+
+
+def test_on_demand_says_so_and_off_is_silent(
+    project: Path, environ: dict[str, str], home: Home
+) -> None:
+    text = context(session_start(start(project), {**environ, "WORKERS_DELEGATION": "ondemand"}))
+    assert "only when the user asks" in text
+    assert session_start(start(project), {**environ, "WORKERS_DELEGATION": "off"}) is None
+    write_gate(home, Gate(mode="off", tiers=GATE.tiers))
+    assert session_start(start(project), {**environ, "WORKERS_DELEGATION": "auto"}) is None
+
+
+def test_the_plugin_names_its_own_tools_and_its_skill(
+    project: Path, environ: dict[str, str]
+) -> None:
+    text = context(session_start(start(project), {**environ, "CLAUDE_PLUGIN_ROOT": "/p"}))
+    assert "mcp__plugin_workers_workers__delegate" in text
+    assert "workers:delegating" in text
+
+
+def test_after_a_dispatch_the_user_sees_one_line(
+    project: Path, environ: dict[str, str], home: Home
+) -> None:
+    line = "workers handled 22 % of this session's tokens (glm 35k vs Claude 123k)"
+    write_notices(home, Notices(sessions={SESSION: line}))
+    asked = {"session_id": SESSION, "hook_event_name": "PostToolUse", "tool_name": "x"}
+    assert run("after-dispatch", asked, environ) == {"systemMessage": line}
+    assert run("after-dispatch", {**asked, "session_id": "another-one"}, environ) is None
+    for name in ("WORKERS_SAVINGS", "MODEL_ORCHESTRATION_SAVINGS"):
+        assert run("after-dispatch", asked, {**environ, name: "Off"}) is None
+
+
+def test_the_headers_helper_prints_the_token(environ: dict[str, str], home: Home) -> None:
+    assert run("headers", b"", environ) == {}
+    home.token.write_text("abc-DEF_123\n")
+    assert run("headers", b"", environ) == {"Authorization": "Bearer abc-DEF_123"}
+    home.token.write_text('a"b')
+    assert run("headers", b"", environ) == {}
+
+
+# ---- state ------------------------------------------------------------------------------------
+
+
+def places() -> Iterator[dict[str, str]]:
+    yield {}
+    yield {"XDG_STATE_HOME": "/x/state"}
+    yield {"WORKERS_HOME": "/x/flat"}
+    yield {"WORKERS_HOME": "~/flat"}
+    yield {"WORKERS_HOME": "relative"}
+
+
+@pytest.mark.parametrize("environ", places())
+@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
+def test_the_state_is_looked_for_where_the_engine_keeps_it(
+    environ: dict[str, str], platform: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    assert state_dir(environ) == str(find_home(environ).state)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"tiers": 7, "workers": {}, "mode": 3, "large_read_bytes": "x", "resets_at": "x"}'],
+)
+def test_a_gate_that_makes_no_sense_opens_everything(
+    environ: dict[str, str], home: Home, text: str
+) -> None:
+    home.gate_json.write_text(text)
+    state = State(environ)
+    assert (state.tiers, state.workers, state.cap_reached) == ([], [], False)
+    assert state.large_read_bytes == 51_200
+    assert state.mode == "auto"
