@@ -50,6 +50,16 @@ class FileCounts(NamedTuple):
 NO_FILES = FileCounts()
 
 
+class Span(NamedTuple):
+    """When a session was at work."""
+
+    owner: str
+    project: str
+    session: str
+    first: int
+    last: int
+
+
 class Asked(NamedTuple):
     """A delegation as the manager's transcript shows it."""
 
@@ -132,6 +142,18 @@ def file_counts(conn: Connection, sources: Sequence[int]) -> FileCounts:
         list(sources),
     ).fetchone()
     return FileCounts(*map(int, row))
+
+
+def session_spans(conn: Connection, sources: Sequence[int]) -> list[Span]:
+    """First and last message of every session."""
+    marks = ",".join("?" * len(sources))
+    rows = conn.execute(
+        "SELECT o.owner, p.slug, s.name, min(a.at), max(a.at) FROM message a "  # noqa: S608
+        "JOIN session s ON s.id = a.session JOIN project p ON p.id = s.project "
+        f"JOIN source o ON o.id = p.source WHERE p.source IN ({marks}) GROUP BY a.session",
+        list(sources),
+    )
+    return [Span(*row) for row in rows]
 
 
 def delegations(conn: Connection) -> list[Asked]:

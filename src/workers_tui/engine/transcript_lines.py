@@ -324,7 +324,7 @@ def _job_ids(value: object) -> list[str]:
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):
-        return _job_ids(value.get("id"))
+        return _job_ids(value.get(JOB_KEYS[0]) or value.get("id"))
     if isinstance(value, list):
         return [name for item in value for name in _job_ids(item)]
     return []

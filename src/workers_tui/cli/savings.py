@@ -1,0 +1,95 @@
+"""`workers-tui savings`: was it worth it. Tables, JSON, CSV, and the rule behind them."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import click
+
+from workers_tui.cli.common import Options, print_json
+from workers_tui.cli.savings_text import explain_lines, table_lines
+from workers_tui.engine.errors import WrongUse
+from workers_tui.engine.savings_gather import gather, gather_without_index
+from workers_tui.engine.savings_report import BY, Report, group_json, report_json
+from workers_tui.engine.transcript_files import find_sources
+
+
+def _day(ctx: click.Context, param: click.Parameter, value: str | None) -> date | None:  # noqa: ARG001 - click asks so
+    if value is None:
+        return None
+    try:
+        return date.fromisoformat(
+            value if "-" in value else f"{value[:4]}-{value[4:6]}-{value[6:]}"
+        )
+    except ValueError:
+        raise WrongUse(f"--since takes a day such as 2026-06-30, not {value!r}") from None
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the groups of --by as CSV.")
+@click.option("--explain", is_flag=True, help="Print the rules and the counts behind the figures.")
+@click.option("--since", callback=_day, metavar="DATE", help="Count from this day on.")
+@click.option("--by", type=click.Choice(BY), default="day", show_default=True)
+@click.option(
+    "--claude-dir",
+    "claude_dirs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Configuration directory of Claude Code; may be repeated.",
+)
+@click.option(
+    "--workers-root",
+    type=click.Path(path_type=Path),
+    help="Where worker identities lie.  [default: ~/.claude-workers]",
+)
+@click.option("--no-index", is_flag=True, help="Read every file anew and keep nothing.")
+@click.pass_obj
+def savings(
+    options: Options,
+    *,
+    since: date | None,
+    by: str,
+    claude_dirs: tuple[Path, ...],
+    workers_root: Path | None,
+    no_index: bool,
+    **shape: bool,
+) -> None:
+    """Show what delegation saved, from Claude Code's transcripts and our own ledger."""
+    root = workers_root or Path(
+        os.environ.get("CLAUDE_WORKERS_ROOT") or Path.home() / ".claude-workers"
+    )
+    sources = find_sources(os.environ, claude_dirs=claude_dirs, workers_root=root)
+    home = options.place()
+    if no_index:
+        report = gather_without_index(home, sources, by=by, since=since, config=options.config)
+    else:
+        report = gather(home, sources, by=by, since=since, config=options.config, workers_root=root)
+    _print(report, **shape)
+
+
+def _print(report: Report, *, as_json: bool, as_csv: bool, explain: bool) -> None:
+    if as_json:
+        print_json(report_json(report))
+    elif as_csv:
+        _print_csv(report)
+    else:
+        lines: Callable[[Report], list[str]] = explain_lines if explain else table_lines
+        click.echo("\n".join(lines(report)))
+
+
+def _print_csv(report: Report) -> None:
+    rows: list[dict[str, Any]] = [
+        group_json(report, key, found) for key, found in report.groups.items()
+    ]
+    columns = list(dict.fromkeys(name for row in rows for name in row)) or ["key"]
+    writer = csv.DictWriter(sys.stdout, columns, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({**row, "unknown_price_models": " ".join(row["unknown_price_models"])})

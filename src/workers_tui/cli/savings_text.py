@@ -1,0 +1,151 @@
+"""The savings report as lines for a terminal: the table, and the explanation behind it."""
+
+from __future__ import annotations
+
+from workers_tui.engine.money import Pico, to_usd
+from workers_tui.engine.savings import Tokens
+from workers_tui.engine.savings_report import Report
+
+COLUMNS = ("messages", "input", "output", "cache write", "cache read", "fresh", "cost")
+MANY_GROUPS = 40
+
+
+def money(pico: Pico | None) -> str:
+    """Dollars with cents, below a cent with four digits; `?` when nobody knows."""
+    if pico is None:
+        return "?"
+    usd = to_usd(abs(pico))
+    sign = "-" if pico < 0 else ""
+    return f"{sign}${usd:.4f}" if 0 < usd < 1 and usd * 100 % 1 else f"{sign}${usd:,.2f}"
+
+
+def count(number: int) -> str:
+    """Tokens as people say them: 840, 1.2k, 363k, 1.2M."""
+    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if abs(number) >= size:
+            value = number / size
+            return f"{value:.1f}{unit}" if abs(value) < 100 else f"{value:.0f}{unit}"
+    return str(number)
+
+
+def table_lines(report: Report) -> list[str]:
+    """What `workers-tui savings` prints."""
+    groups = list(report.groups.items())
+    hidden = len(groups) - MANY_GROUPS
+    shown = groups[-MANY_GROUPS:] if report.by == "day" else _largest(groups)
+    lines = _table(report.by, [(_label(report, key), found) for key, found in shown])
+    if hidden > 0:
+        lines.append(f"({hidden} more; all of them with --json or --csv)")
+    lines += ["", *_table("model", list(report.models.items())), ""]
+    if report.workers:
+        lines += [*_table("worker", list(report.workers.items())), ""]
+    return [*lines, *figure_lines(report), *_notes(report)]
+
+
+def _largest(groups: list[tuple[str, Tokens]]) -> list[tuple[str, Tokens]]:
+    return sorted(groups, key=lambda group: -group[1].sums.fresh)[:MANY_GROUPS]
+
+
+def _label(report: Report, key: str) -> str:
+    return report.paths.get(key, key) if report.by == "project" else key
+
+
+def _table(title: str, groups: list[tuple[str, Tokens]]) -> list[str]:
+    rows = [(key or "(none)", *_cells(found)) for key, found in groups]
+    head = (title, *COLUMNS)
+    widths = [max(len(row[n]) for row in (head, *rows)) for n in range(len(head))]
+    return [
+        "  ".join(
+            cell.ljust(width) if n == 0 else cell.rjust(width)
+            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (head, *rows)
+    ]
+
+
+def _cells(found: Tokens) -> tuple[str, ...]:
+    sums = found.sums
+    numbers = (sums.input, sums.output, sums.creation, sums.read, sums.fresh)
+    cost = money(found.cost_pico) + (" + ?" if found.unpriced else "")
+    return (f"{sums.messages:,}", *(count(number) for number in numbers), cost)
+
+
+def figure_lines(report: Report) -> list[str]:
+    """The answer in a few sentences."""
+    found, delegated = report.figures, report.delegated
+    if not found.jobs and not found.sessions:
+        return ["Nothing was delegated yet: there is no saving to show."]
+    percent = "?" if found.percent is None else f"{found.percent:.0f} %"
+    unknown = f" + {delegated.unknown_calls} unknown" if delegated.unknown_calls else ""
+    net = f"Net {money(found.net_low_pico)} to {money(found.net_high_pico)}"
+    return [
+        f"Workers did {percent} of the work over {found.sessions} sessions that delegated: "
+        + f"{count(found.worker_fresh)} of {count(found.all_fresh)} fresh tokens.",
+        f"{count(found.kept_out_tokens)} tokens were kept out of Claude's context.",
+        f"{delegated.calls} requests to workers: {count(delegated.usage.input)} in, "
+        + f"{count(delegated.usage.output)} out, {money(delegated.cost_pico)}{unknown}.",
+        f"{net}; the formula: workers-tui savings --explain",
+    ]
+
+
+def _notes(report: Report) -> list[str]:
+    """What bends the figures, a line each; nothing is ignored in silence."""
+    sums, notes = report.manager.sums, []
+    if report.manager.unpriced:
+        notes.append(f"Without a price, so not in the cost: {', '.join(report.manager.unpriced)}.")
+    if sums.web:
+        notes.append(f"{sums.web} web searches are billed apart and not in the cost.")
+    if sums.fast:
+        notes.append(f"{sums.fast} messages in fast mode stand at the standard price.")
+    if sums.odd:
+        notes.append(
+            f"{sums.odd} messages have an unknown speed; they stand at the standard price."
+        )
+    if sums.unfinished:
+        notes.append(f"{sums.unfinished} messages were broken off: their output is a lower bound.")
+    if report.figures.read_again:
+        notes.append(
+            f"Claude read {report.figures.read_again} delegated files itself afterwards: "
+            "nothing was saved on these."
+        )
+    if report.files.bad_lines:
+        notes.append(f"{report.files.bad_lines} lines could not be read and are not counted.")
+    notes += [f"Could not be read: {path}" for path in report.unreadable]
+    return ["", *notes] if notes else []
+
+
+RULES = """\
+A message is counted once: lines with the same message id and request id are one message, in
+whatever files they stand, and the largest of each count is taken. Without a request id, lines
+belong together by message id, session, equal input and order. A message counts for the session
+that wrote it first, on the local day of its first line.
+Fresh tokens = input + cache writes + output; cache reads are shown, never counted as work.
+Workers' share = fresh tokens of workers / fresh tokens of workers and Claude, in the sessions
+that delegated.
+Kept out of context = tokens of the files that calls read - tokens that came back.
+Net = kept out x Claude's input price (high) or cache-read price (low) - cost of the workers.
+"""
+
+
+def explain_lines(report: Report) -> list[str]:
+    """The rules and the counts behind the figures."""
+    return [RULES, *_counts(report), *_notes(report)]
+
+
+def _counts(report: Report) -> list[str]:
+    found, files, sums = report.figures, report.files, report.manager.sums
+    unknown = f"; {found.unknown_costs} jobs of unknown cost are not in it"
+    return [
+        f"Files read, deleted ones included: {files.files:,} with {files.bytes:,} bytes",
+        f"Bad lines: {files.bad_lines}; files that end in the middle of a line: {files.torn}; "
+        + f"API errors: {files.api_errors}",
+        f"Claude's messages: {sums.messages:,}; input {sums.input:,} + cache writes "
+        + f"{sums.creation:,} ({sums.creation_1h:,} for an hour) + output {sums.output:,} "
+        + f"= {sums.fresh:,} fresh; {sums.read:,} cache reads",
+        f"Workers' share: {found.worker_fresh:,} / {found.all_fresh:,} in {found.sessions} "
+        + f"sessions, {found.jobs} jobs",
+        f"Kept out: {found.kept_out_tokens:,} tokens",
+        f"Net: {money(found.net_low_pico)} to {money(found.net_high_pico)} after "
+        + f"{money(found.worker_pico)} for workers{unknown if found.unknown_costs else ''}",
+        f"Prices: {report.price_source or 'none'}; looked up {report.price_date or 'never'}",
+    ]

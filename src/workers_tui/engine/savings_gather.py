@@ -1,0 +1,144 @@
+"""From the disk to a report in one pass, synchronously: what `workers-tui savings` runs.
+
+Opens index.db and store.db itself and closes them; nothing here needs a loop,
+settings classes or the network, so the command starts quickly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from sqlite3 import Connection, connect
+from typing import TypeVar
+
+from workers_tui.engine import index_query, older_history, store_file
+from workers_tui.engine.index import MIGRATIONS
+from workers_tui.engine.index_query import CellRow
+from workers_tui.engine.indexer import Indexer
+from workers_tui.engine.manager_prices import ManagerPrices, ModelDay, ask_table_now, own_prices
+from workers_tui.engine.savings_facts import (
+    Facts,
+    delegated_since,
+    jobs_of,
+    links_of,
+    unmatched_workers,
+)
+from workers_tui.engine.savings_report import Report, build
+from workers_tui.engine.scan import scan
+from workers_tui.engine.schema import STORE_MIGRATIONS
+from workers_tui.engine.transcript_files import Source
+from workers_tui.home.files import read_json
+from workers_tui.home.places import Home
+
+T = TypeVar("T")
+
+
+def gather(
+    home: Home,
+    sources: Sequence[Source],
+    *,
+    by: str = "day",
+    since: date | None = None,
+    config: Path | None = None,
+    workers_root: Path | None = None,
+) -> Report:
+    """Bring the index up to date and fold it. Raises StoreError."""
+    store_file.prepare(home.index_db, MIGRATIONS)
+    with contextlib.closing(store_file.connect(home.index_db, durable=False)) as conn:
+        transact = _transactions(conn)
+        indexer = Indexer(transact, sources)
+        if workers_root is not None:
+            transact(lambda conn: older_history.take_in(conn, workers_root))
+        done = indexer.refresh()
+        ids = list(indexer.ids.values())
+        facts = Facts(unreadable=done.unreadable)
+        first = since.toordinal() if since else 0
+        facts.rows = index_query.cell_rows(conn, ids, by="session", since=first)
+        facts.rows += older_history.rows(conn, first)
+        facts.files = index_query.file_counts(conn, ids)
+        facts.links = links_of(conn)
+        _take_store(home, facts, since)
+        facts.unmatched = unmatched_workers(conn, ids, facts.rows, facts.jobs)
+        prices = ManagerPrices(own_prices(read_json(config or home.models_json)))
+        load_prices(transact, prices, facts.rows)
+    return build(facts, prices, by=by)
+
+
+def gather_without_index(
+    home: Home,
+    sources: Sequence[Source],
+    *,
+    by: str = "day",
+    since: date | None = None,
+    config: Path | None = None,
+) -> Report:
+    """The same from the files alone: nothing is kept, and deleted files are forgotten."""
+    scanned = scan(sources)
+    first = since.toordinal() if since else 0
+    rows = [row for row in scanned.rows if row.day >= first]
+    facts = Facts(rows, scanned.files, scanned.unreadable)
+    prices = ManagerPrices(own_prices(read_json(config or home.models_json)))
+    conn = connect(":memory:", isolation_level=None)
+    for statement in MIGRATIONS:
+        conn.executescript(statement)
+    with contextlib.closing(conn):
+        load_prices(_transactions(conn), prices, facts.rows)
+    return build(facts, prices, by=by)
+
+
+def load_prices(
+    transact: Callable[[Callable[[Connection], set[ModelDay]]], set[ModelDay]],
+    prices: ManagerPrices,
+    rows: Iterable[CellRow],
+) -> None:
+    """Make the prices of these cells known, asking the installed table for what is new."""
+    wanted = {(row.model, row.day) for row in rows}
+    missing = transact(lambda conn: prices.missing(conn, wanted))
+    if missing:
+        found = ask_table_now(missing)
+        today = date.today()  # noqa: DTZ011 - the user's own day
+
+        def learn(conn: Connection) -> set[ModelDay]:
+            prices.learn(conn, found, today)
+            return set()
+
+        transact(learn)
+
+
+def _transactions(conn: Connection) -> Callable[[Callable[[Connection], T]], T]:
+    """Runs each work in a transaction of its own."""
+
+    def transact(work: Callable[[Connection], T]) -> T:
+        with _transaction(conn):
+            return work(conn)
+
+    return transact
+
+
+@contextmanager
+def _transaction(conn: Connection) -> Iterator[None]:
+    conn.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        conn.execute("COMMIT")
+    except BaseException:
+        conn.execute("ROLLBACK")
+        raise
+
+
+def _take_store(home: Home, facts: Facts, since: date | None) -> None:
+    """Jobs and ledger, as far as there is a store."""
+    if not home.store_db.exists():
+        return
+    with contextlib.closing(store_file.connect(home.store_db, durable=False)) as conn:
+        version = store_file.check_version(conn, len(STORE_MIGRATIONS), home.store_db)
+        if version < len(STORE_MIGRATIONS):
+            return  # nothing was ever booked with this store, or an engine will bring it up to date
+        conn.execute("BEGIN")
+        facts.jobs = jobs_of(conn, since)
+        today = date.today()  # noqa: DTZ011 - the user's own day
+        facts.delegated = delegated_since(conn, since, today)
+        conn.execute("ROLLBACK")
