@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -33,17 +34,19 @@ async def host(engine: FakeEngine) -> AsyncIterator[Host]:
     await made.stop()
 
 
+@asynccontextmanager
+async def client_of(
+    host: Host, mode: str = "legacy", headers: dict[str, str] | None = None, **more: Any
+) -> AsyncIterator[Client]:
+    """An official client with the token, connected."""
+    head = {"Authorization": f"Bearer {read_token(host.engine.home)}", **(headers or {})}
+    assert host.url is not None
+    async with httpx2.AsyncClient(headers=head, timeout=30) as http:
+        transport = streamable_http_client(host.url, http_client=http)
+        async with Client(transport, mode=mode, **more) as client:
+            yield client
+
+
 @pytest.fixture
 def connect(host: Host) -> Connect:
-    @asynccontextmanager
-    async def connected(
-        mode: str = "legacy", headers: dict[str, str] | None = None, **more: Any
-    ) -> AsyncIterator[Client]:
-        head = {"Authorization": f"Bearer {read_token(host.engine.home)}", **(headers or {})}
-        assert host.url is not None
-        async with httpx2.AsyncClient(headers=head, timeout=30) as http:
-            transport = streamable_http_client(host.url, http_client=http)
-            async with Client(transport, mode=mode, **more) as client:
-                yield client
-
-    return connected
+    return partial(client_of, host)

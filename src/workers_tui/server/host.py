@@ -123,8 +123,9 @@ class Host:
         self.taking = False
         if self._side is not None:
             self._side.doors.taking = False
-        remove_record(self.engine.home, os.getpid())
-        self.url = None
+        if self.url is not None:
+            remove_record(self.engine.home, os.getpid())
+            self.url = None
         self._show()
 
     def hand_over(self) -> int:
@@ -201,7 +202,7 @@ class Host:
         token = Token(self.engine.home)
         control = Control(self, token)
         routes = {
-            "/mcp": web.mcp_app(side, hosts),
+            "/mcp": web.mcp_app(side),
             "/healthz": control.health,
             "/control": control,
             "/gateway": _gateway(self.engine),

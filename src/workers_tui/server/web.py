@@ -28,9 +28,9 @@ class QuietServer(uvicorn.Server):
         yield
 
 
-def mcp_app(side: McpSide, hosts: set[str]) -> App:
-    """The streamable-HTTP app of the SDK, for /mcp."""
-    security = TransportSecuritySettings(allowed_hosts=sorted(hosts), allowed_origins=[])
+def mcp_app(side: McpSide) -> App:
+    """The streamable-HTTP app of the SDK, for /mcp; hosts and origins are the gate's to check."""
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app: App = side.server.streamable_http_app(transport_security=security)
     return app
 
