@@ -294,8 +294,10 @@ class AgentProcess:
         """Interrupt, then signals; on return nothing of it is left."""
         if self._process.returncode is None:
             await self.interrupt()
+            self.close_input()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(grace):
+                    await self._read_out()
                     await self._process.wait()
         return await self.stop_now()
 
@@ -320,6 +322,12 @@ class AgentProcess:
     def complaint(self) -> str:
         """The end of its standard error, on one line."""
         return " ".join(self._stderr.decode("utf-8", errors="replace").split())[-400:]
+
+    async def _read_out(self) -> None:
+        """What is still said, so that a full pipe holds up no ending."""
+        stdout = self._process.stdout
+        while stdout is not None and await stdout.read(65_536):
+            pass
 
     async def _read_stderr(self) -> None:
         stderr = self._process.stderr
