@@ -8,7 +8,7 @@ error is raised to everyone who asks for work, and nothing is sent.
 from __future__ import annotations
 
 import asyncio
-import shutil
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -36,6 +36,8 @@ __all__ = [
 ]
 
 BOM = b"\xef\xbb\xbf"
+SCHEMA = Path(__file__).with_name("models.schema.json")
+"""For editors; made from the settings' own types."""
 QUIET_MS = 50
 """Saves that come in pieces are read once they have been still for this long."""
 
@@ -82,8 +84,8 @@ class ConfigFile:
         if path is not None and _stamp(path) is None:
             raise ConfigError(f"{path} is not there; --config needs a models.json")
         file = cls(path or home.models_json, board, events)
-        if path is None and not home.models_json.exists():
-            await asyncio.to_thread(_copy_shipped, home.models_json)
+        if path is None:
+            await asyncio.to_thread(_lay_out, home.models_json)
         await file.refresh()
         return file
 
@@ -221,14 +223,36 @@ def _plain(usd: Decimal) -> int | float:
     return int(usd) if usd == usd.to_integral_value() else float(usd)
 
 
+def _lay_out(target: Path) -> None:
+    """The shipped models.json at the first start, and always its schema beside it."""
+    try:
+        make_private_dir(target.parent)
+        with suppress(OSError):  # only a help for editors
+            _copy_schema(target.with_name(SCHEMA.name))
+        if not target.exists():
+            _copy_shipped(target)
+    except OSError as error:
+        raise ConfigError(
+            f"{target} cannot be made: {error.strerror or error}; free the disk or choose another "
+            "place with WORKERS_HOME"
+        ) from error
+
+
+def _copy_schema(target: Path) -> None:
+    shipped = SCHEMA.read_bytes()
+    if not target.exists() or target.read_bytes() != shipped:
+        write_atomic(target, shipped, mode=PRIVATE_FILE)
+
+
 def _copy_shipped(target: Path) -> None:
-    make_private_dir(target.parent)
-    staged = target.with_name(f".{target.name}.first")
-    shutil.copyfile(asset("models.json"), staged)
+    text = asset("models.json").read_text(encoding="utf-8")
+    named = text.replace("{\n", f'{{\n  "$schema": "./{SCHEMA.name}",\n', 1)
+    staged = target.with_name(f".{target.name}.{os.getpid()}")
+    staged.write_text(named, encoding="utf-8")
     staged.chmod(PRIVATE_FILE)
     with suppress(FileExistsError):  # another process was first
         target.hardlink_to(staged)
-    staged.unlink(missing_ok=True)
+    staged.unlink()
 
 
 def _stamp(path: Path) -> Stamp | None:

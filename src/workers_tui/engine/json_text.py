@@ -58,7 +58,8 @@ def _object(text: str, at: int, old: dict[str, Any], new: dict[str, Any]) -> str
             key = text[member.start : member.value_start]
             value = _value(text, member, old[member.key], new[member.key], layout.lead)
             parts.append((member.before if parts else layout.lead) + key + value)
-    lead, tail = _room(text, layout)
+    # an empty object is written on its line
+    lead, tail = (layout.lead, layout.tail) if layout.members else ("", "")
     for key in (key for key in new if key not in old):
         before = _separator(layout, lead) if parts else lead
         parts.append(f"{before}{_dump(text, key, lead)}: {_dump(text, new[key], lead)}")
@@ -103,11 +104,6 @@ def _skip(text: str, at: int) -> int:
 def _separator(layout: Layout, lead: str) -> str:
     """What stands before a further member."""
     return layout.members[-1].before if len(layout.members) > 1 else f",{lead or ' '}"
-
-
-def _room(text: str, layout: Layout) -> tuple[str, str]:
-    """Lead and tail for an object's members; an empty one is written on its line."""
-    return (layout.lead, layout.tail) if layout.members else ("", "")
 
 
 def _unit(text: str) -> str:

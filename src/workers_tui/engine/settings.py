@@ -151,7 +151,7 @@ class Settings(Part):
         if name is not None:
             try:
                 ZoneInfo(name)
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, KeyError) as error:
                 raise ValueError(f"no such time zone: {name}") from error
         return name
 
@@ -181,6 +181,14 @@ def parse(text: str, path: Path) -> tuple[Settings, tuple[str, ...]]:
     except ValidationError as error:
         raise ConfigError(f"{path.name}: {_first_problem(error)}") from None
     return settings, tuple(_warnings(settings, path))
+
+
+def schema_text() -> str:
+    """The JSON Schema of models.json, as it is shipped for editors."""
+    schema = Settings.model_json_schema(by_alias=True)
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "workers-tui models.json"
+    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
 def read_object(text: str, path: Path) -> dict[str, Any]:
