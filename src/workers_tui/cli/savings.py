@@ -53,6 +53,7 @@ def _day(ctx: click.Context, param: click.Parameter, value: str | None) -> date 
 @click.pass_obj
 def savings(
     options: Options,
+    /,
     *,
     since: date | None,
     by: str,
