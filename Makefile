@@ -7,7 +7,8 @@ STAMP := $(VENV)/.installed
 .PHONY: run test fast lint peers torture walk pictures clean
 
 run: $(STAMP) ## the dashboard; the demo when no key is set
-	@$(BIN)/workers-tui $(if $(OPENROUTER_API_KEY),,$(shell $(BIN)/workers-tui key list --quiet >/dev/null 2>&1 || echo --demo))
+	@if $(BIN)/workers-tui key list | grep -qE '  +(kept|from )'; \
+	then exec $(BIN)/workers-tui; else exec $(BIN)/workers-tui --demo; fi
 
 test: lint fast ## what has to be green before a change lands
 
