@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Set
+from collections.abc import Set
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -59,7 +59,8 @@ SLOW = frozenset({Topic.SPEND, Topic.TIER, Topic.SAVINGS, Topic.WORKER, Topic.PR
 """Topics whose panes are totals."""
 
 DEFAULT_THEME = "tokyo-night"
-HANG_UP_PATIENCE = 3.0
+HANG_UP_PATIENCE = 8.0
+"""Seconds for an orderly end after the terminal is gone."""
 
 
 def stylesheets() -> list[str]:
@@ -272,31 +273,27 @@ class DashboardApp(App[int], inherit_bindings=False):
 
     def _signalled(self, number: signal.Signals) -> None:
         log.info("got %s: leaving", number.name)
-        if number is signal.SIGHUP:
-            self.hung_up()
-        else:
-            self.call_later(self.depart, "the dashboard was told to end")
+        self.call_later(self.depart, "the dashboard was told to end")
 
     def hung_up(self) -> None:
-        """The terminal is gone: leave in good order, and be gone even if writing to it blocks."""
+        """The terminal is gone: leave in good order. Called from the driver's thread."""
         log.info("the terminal is gone: leaving")
+        # Should the loop be stuck writing to what is not there, the process must not stay behind.
         last = threading.Timer(HANG_UP_PATIENCE, os._exit, (0,))
         last.daemon = True
-        self.call_later(self.depart, "the terminal is gone", last.start)
+        last.start()
+        self.call_later(self.depart, "the terminal is gone")
 
-    async def depart(self, reason: str, then: Callable[[], None] | None = None) -> None:
-        """Stop the server, drain and close the engine, end the program."""
-        if self._leaving:
-            return
-        self._leaving = True
-        self.leave_in_background(reason, then)
+    def depart(self, reason: str) -> None:
+        """Stop what was started, then end the program."""
+        if not self._leaving:
+            self._leaving = True
+            self._leave_in_background(reason)
 
     @work(group="leave", exit_on_error=True)
-    async def leave_in_background(self, reason: str, then: Callable[[], None] | None) -> None:
-        """Keys still answer while jobs come to their end."""
+    async def _leave_in_background(self, reason: str) -> None:
+        self.awaited = "letting clients know"
         await self.shut_down(reason)
-        if then is not None:
-            then()
         self.exit(0)
 
     async def shut_down(self, reason: str) -> None:
@@ -306,7 +303,6 @@ class DashboardApp(App[int], inherit_bindings=False):
         if server is not None:
             await server.stop(reason)
         if engine is not None:
-            await engine.drain(reason)
             await engine.close()
 
     @work(group="ask")
@@ -317,7 +313,7 @@ class DashboardApp(App[int], inherit_bindings=False):
             question = f"{words.plural(running, 'job')} running: cancel and quit?"
             if not await self.face.ask(question):
                 return
-        await self.depart("the user quit the dashboard")
+        self.depart("the user quit the dashboard")
 
     def action_redraw(self) -> None:
         """Draw everything again."""

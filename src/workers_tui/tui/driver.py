@@ -89,7 +89,8 @@ class Terminal(LinuxDriver):
                     continue
                 data = _read(tty)
                 if not data:
-                    self._owner.call_later(self._owner.hung_up)
+                    _write_nowhere()
+                    self._owner.hung_up()
                     return
                 os.write(sink, decode(data).encode("utf-8", "replace"))
 
@@ -100,6 +101,14 @@ def _read(tty: int) -> bytes:
         return os.read(tty, CHUNK)
     except OSError:
         return b""
+
+
+def _write_nowhere() -> None:
+    """Let writes succeed: an error would end Textual's writer, and a full queue block the loop."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+    os.close(nowhere)
 
 
 def _title(text: str) -> str:

@@ -6,68 +6,67 @@ import asyncio
 from collections.abc import Callable
 
 from textual import events
-from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
-NOTE_WIDTH = 46
+NOTE_WIDTH = 50
+
+About = Callable[[str], str]
+"""What a text would mean; from `!` on it refuses the text."""
 
 
-class CellEditor(Vertical):
+class CellNote(Static):
+    """The line below the cell."""
+
+    def __init__(self, cell: Region, screen_width: int) -> None:
+        super().__init__(markup=False)
+        width = min(NOTE_WIDTH, screen_width)
+        self.styles.width = width
+        self.styles.offset = (max(0, min(cell.x, screen_width - width)), cell.bottom)
+
+    def tell(self, said: str) -> None:
+        """Show what there is to say about a text."""
+        self.update(said.removeprefix("!"))
+        self.set_class(said.startswith("!"), "-wrong")
+
+
+class CellEditor(Input):
     """An input over a cell. Made by `edit`, gone when it is answered."""
 
-    def __init__(self, cell: Region, value: str, about: Callable[[str], str]) -> None:
-        super().__init__()
-        self._cell = cell
-        self._value = value
+    def __init__(self, cell: Region, value: str, about: About, note: CellNote) -> None:
+        super().__init__(value, compact=True, select_on_focus=True)
+        self.styles.width = cell.width
+        self.styles.offset = cell.offset
         self._about = about
+        self._note = note
         self.answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
     @classmethod
     async def edit(
-        cls, screen: Screen[None], cell: Region, value: str, about: Callable[[str], str]
+        cls, screen: Screen[None], cell: Region, value: str, about: About
     ) -> str | None:
-        """Let the user edit a value; None when they gave up.
-
-        `about` says what a text would mean; from `!` on it refuses the text.
-        """
+        """Let the user edit a value; None when they gave up."""
         if screen.query(cls):
             return None
         before = screen.focused
-        editor = cls(cell, value, about)
-        await screen.mount(editor)
+        note = CellNote(cell, screen.size.width)
+        editor = cls(cell, value, about, note)
+        await screen.mount(editor, note)
+        note.tell(about(value))
+        editor.focus()
         try:
             return await editor.answer
         finally:
+            await note.remove()
             await editor.remove()
             if before is not None and before.is_attached:
                 before.focus(scroll_visible=False)
 
-    def compose(self) -> ComposeResult:
-        """The input and the line about it."""
-        yield Input(self._value, compact=True, select_on_focus=True)
-        yield Static(self._about(self._value), markup=False)
-
-    def on_mount(self) -> None:
-        """Lie over the cell, moved to the left where the line would leave the screen."""
-        self.place(self.screen.size.width)
-        self.query_one(Input).focus()
-
-    def place(self, screen_width: int) -> None:
-        """Take the cell's place on a screen of this width."""
-        width = min(max(self._cell.width, NOTE_WIDTH), screen_width)
-        x = max(0, min(self._cell.x, screen_width - width))
-        self.styles.width = width
-        self.styles.offset = (x, self._cell.y)
-
     def on_input_changed(self, event: Input.Changed) -> None:
         """Say what the text would mean."""
         event.stop()
-        said = self._about(event.value)
-        self.query_one(Static).update(said.removeprefix("!"))
-        self.set_class(said.startswith("!"), "-wrong")
+        self._note.tell(self._about(event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Take the text unless it is refused."""
@@ -81,7 +80,7 @@ class CellEditor(Vertical):
             event.stop()
             self._settle(None)
 
-    def on_descendant_blur(self) -> None:
+    def on_blur(self) -> None:
         """The user went elsewhere: that gives up, too."""
         self._settle(None)
 

@@ -117,7 +117,7 @@ class Header(Widget):
         if width < 70:
             state = f"{pulse.running} running" if pulse.alive else pulse.where
             return [*parts, (safe.fit(state, min(cell_len(state), 24)), "text"), *self._asking()]
-        where = pulse.where if width >= 100 or not pulse.alive else pulse.where.rpartition(":")[2]
+        where = pulse.where if width >= 100 or not pulse.alive else ":" + pulse.where.rpartition(":")[2]
         room = width // 3
         parts.append((safe.fit(where, min(cell_len(where), room)), "text"))
         if pulse.alive:
