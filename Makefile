@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 .PHONY: run test fast lint peers torture walk pictures clean
 
 run: $(STAMP) ## the dashboard; the demo when no key is set
-	@if $(BIN)/workers-tui key list | grep -qE '  +(kept|from )'; \
+	@if $(BIN)/workers-tui key list | grep -qE '  +(kept|from |none needed)'; \
 	then exec $(BIN)/workers-tui; else exec $(BIN)/workers-tui --demo; fi
 
 test: lint fast ## what has to be green before a change lands
