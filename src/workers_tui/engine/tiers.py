@@ -152,9 +152,9 @@ def _why(
         return f"{what(load)} is too large for {', '.join(left_out)}"
     if kind is not None:
         return (
-            f"{kind.name} of {what(load)} is too large for what is good at it; cheapest that fits"
+            f"{kind.name} of {what(load)} is too large for what is good at it; it is the cheapest that fits"
         )
-    return f"the cheapest that fits {what(load)}" if load.sizes else "the cheapest"
+    return f"it is the cheapest that fits {what(load)}" if load.sizes else "it is the cheapest"
 
 
 def what(load: Load) -> str:
