@@ -167,6 +167,8 @@ def test_our_own_files_are_not_opened_even_inside_a_root(root: Path) -> None:
     (root / "state" / "token").write_text("x")
     sandbox = Sandbox([root], private=[root / "state"])
     assert "workers-tui itself" in refusal(sandbox, "state/token")
+    inner = Sandbox([root / "state"], private=[root])
+    assert read(inner, "token")[0].text == "x", "a project that lies inside our home is one"
 
 
 @pytest.mark.parametrize("spec", ["", "a\0b", "\ud800", "x" * 5000])

@@ -131,6 +131,7 @@ def test_what_the_user_allows_is_not_found() -> None:
     assert scan(key, allow=[finding.fingerprint]) == []
     assert scan(key, allow=["GitHub-Token"]) == []
     assert scan(key, allow=[key]) == []
+    assert scan(key, allow=["ghp_*"]) == []
     assert scan(key, allow=["stripe-key"]) == [finding]
 
 

@@ -339,9 +339,13 @@ class Sandbox:
         raise self._outside(spec)
 
     def _not_private(self, place: Place, spec: str) -> Place:
-        own = place.path
-        if any(own.is_relative_to(private) for private in self._private):
-            raise SandboxRefused(f"{_shown(spec)} belongs to workers-tui itself: it is not opened")
+        for private in self._private:
+            # A project that lies inside our home was put there by its owner.
+            inside = place.root != private and place.root.is_relative_to(private)
+            if place.path.is_relative_to(private) and not inside:
+                raise SandboxRefused(
+                    f"{_shown(spec)} belongs to workers-tui itself: it is not opened"
+                )
         return place
 
     def _outside(self, spec: str) -> SandboxRefused:

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from workers_tui.engine.denied import key_file
 from workers_tui.engine.secret_kinds import KEYS, MARKED, HowRandom, KeyKind, MarkedKind
@@ -68,10 +69,10 @@ class Hit:
 def scan(text: str, *, allow: Sequence[str] = ()) -> list[Finding]:
     """Every secret found, in order, at most a hundred. Blocking: call it in a thread.
 
-    `allow` holds kinds, fingerprints or the harmless texts themselves.
+    `allow` holds kinds, fingerprints, or globs of the harmless texts themselves.
     """
     raw = text.encode("utf-8", "replace")
-    allowed = {entry.strip().lower() for entry in allow}
+    allowed = [entry.strip().lower() for entry in allow]
     found: list[Finding] = []
     last_end = line = counted = 0
     for hit in sorted([*_keys(raw), *_marked(raw)], key=lambda hit: (hit.start, -hit.end)):
@@ -80,7 +81,8 @@ def scan(text: str, *, allow: Sequence[str] = ()) -> list[Finding]:
         last_end = hit.end
         secret = raw[hit.start : hit.end]
         print_ = hashlib.sha256(secret).hexdigest()[:12]
-        if allowed & {hit.kind, print_, secret.decode("utf-8", "replace").lower()}:
+        names = (hit.kind, print_, secret.decode("utf-8", "replace").lower())
+        if any(fnmatchcase(name, entry) for name in names for entry in allowed):
             continue
         line += raw.count(b"\n", counted, hit.start)
         counted = hit.start
