@@ -1,0 +1,243 @@
+"""Real Claude Code at the doors: its model and the workers' provider are scripted on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.peers.claude import Claude, over_http, over_stdio
+from tests.peers.peers import peer
+
+from workers_tui.engine.engine import Engine, EngineOptions
+from workers_tui.engine.job import Job, JobState
+from workers_tui.home.places import Home
+from workers_tui.home.server_record import ensure_token, read_record
+from workers_tui.server.host import Host, Kind
+from workers_tui.simulator.scenario import Scenario, scenario_of
+from workers_tui.simulator.simulator import Simulator
+
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(300)]
+
+DELEGATE = "mcp__workers__delegate"
+SECRET_LINE = "only-in-the-file-7731"
+Begin = Callable[..., Awaitable[Claude]]
+
+
+def rule(user: str, *blocks: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"when": {"user": user, **more}, "behaviour": {"content": list(blocks)}}
+
+
+def use(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"tool": name, "input": arguments}
+
+
+ARCHITECT = scenario_of(
+    {
+        "rules": [
+            {"when": {"tool_result": ""}, "behaviour": {"text": "the architect has read it"}},
+            rule("^SUB TASK", use(DELEGATE, task="from the subagent"), agent=True),
+            rule("^ONE", use(DELEGATE, task="one")),
+            rule("^BIG", use(DELEGATE, task="summarise", files=["big.log"])),
+            rule("^TWO", use(DELEGATE, task="first"), use(DELEGATE, task="second")),
+            rule(
+                "^AGENT",
+                use(
+                    "Agent",
+                    description="delegate",
+                    prompt="SUB TASK",
+                    subagent_type="general-purpose",
+                ),
+            ),
+            rule("^RESULT", use("mcp__workers__delegate_list", limit=5)),
+        ],
+        "default": {"text": "nothing to do"},
+        "need_key": False,
+    }
+)
+
+
+class Shop:
+    """A home, a provider, and engines with servers that are opened and closed."""
+
+    def __init__(self, home: Home, upstream: Simulator) -> None:
+        self.home = home
+        self.upstream = upstream
+        self.environ = {
+            "OPENROUTER_BASE_URL": upstream.url,
+            "OPENROUTER_API_KEY": "sk-or-test",
+            "HOME": str(home.state.parent),
+        }
+
+    @asynccontextmanager
+    async def open(
+        self, kind: Kind = "dashboard", port: int = 0
+    ) -> AsyncIterator[tuple[Engine, Host]]:
+        """What a dashboard or `serve` runs."""
+        engine = await Engine.start(EngineOptions(home=self.home, environ=self.environ))
+        host = Host(engine, port=port, kind=kind)
+        try:
+            await host.start()
+            yield engine, host
+        finally:
+            await host.stop("the test closed it")
+            await engine.close()
+
+    async def jobs(self) -> list[Job]:
+        """All jobs in the store, oldest first."""
+        engine = await Engine.start(EngineOptions(home=self.home, environ=self.environ))
+        try:
+            return (await engine.list_jobs(limit=500))[::-1]
+        finally:
+            await engine.close()
+
+
+@pytest.fixture
+async def architect() -> AsyncIterator[Simulator]:
+    async with Simulator(ARCHITECT) as simulator:
+        yield simulator
+
+
+@pytest.fixture
+async def shop(home: Home) -> AsyncIterator[Shop]:
+    ensure_token(home)
+    async with Simulator(Scenario()) as upstream:
+        yield Shop(home, upstream)
+
+
+@pytest.fixture
+async def begin(tmp_path: Path, architect: Simulator) -> AsyncIterator[Begin]:
+    """Starts Claude Code sessions; all are ended at the end."""
+    program = peer("claude")
+    lines = "".join(f"{number:05d} {SECRET_LINE}\n" for number in range(11_000))
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "big.log").write_text(lines)
+    sessions: list[Claude] = []
+
+    async def start(server: dict[str, Any]) -> Claude:
+        sessions.append(await Claude.start(program, tmp_path, architect.anthropic_url, server))
+        return sessions[-1]
+
+    yield start
+    for session in sessions:
+        await session.leave()
+
+
+@pytest.mark.parametrize("door", ["stdio", "http"])
+async def test_a_file_of_300_kb_goes_to_a_worker_and_never_to_the_architect(
+    shop: Shop, begin: Begin, architect: Simulator, tmp_path: Path, door: str
+) -> None:
+    async with shop.open() as (engine, host):
+        assert host.url is not None
+        server = over_stdio(shop.home) if door == "stdio" else over_http(shop.home, host.url)
+        claude = await begin(server)
+        result = await claude.say("BIG")
+        (job,) = await engine.list_jobs()
+    assert result["result"] == "the architect has read it"
+    (answer,) = claude.tool_results()
+    assert answer.startswith("[")
+    assert f"job={job.id}]" in answer
+    assert job.state is JobState.DONE
+    assert job.bytes_out > 300_000
+    assert job.tool_use_id == claude.tool_uses()[0]
+    assert job.project == str(tmp_path / "project")
+    assert (job.client or "").startswith("claude-code 2.")
+    assert job.session == (claude.session if door == "stdio" else None)
+    assert SECRET_LINE in json.dumps([seen.body for seen in shop.upstream.seen])
+    assert SECRET_LINE not in json.dumps([seen.body for seen in architect.seen])
+
+
+async def test_nobody_serves_and_the_first_call_still_comes_home(shop: Shop, begin: Begin) -> None:
+    claude = await begin(over_stdio(shop.home, **shop.environ))
+    await claude.say("ONE")
+    record = read_record(shop.home)
+    assert record is not None
+    os.kill(record.pid, signal.SIGTERM)
+    assert "job=" in claude.tool_results()[0]
+
+
+async def test_two_delegations_in_one_message_both_come_home(shop: Shop, begin: Begin) -> None:
+    async with shop.open() as (engine, _):
+        claude = await begin(over_stdio(shop.home))
+        await claude.say("TWO")
+        jobs = await engine.list_jobs()
+    answers = claude.tool_results()
+    assert len(answers) == 2
+    assert {job.task for job in jobs} == {"first", "second"}
+    assert {job.tool_use_id for job in jobs} == set(claude.tool_uses())
+
+
+async def test_a_subagent_delegates_under_its_parents_session(shop: Shop, begin: Begin) -> None:
+    async with shop.open() as (engine, _):
+        claude = await begin(over_stdio(shop.home))
+        await claude.say("AGENT")
+        (job,) = await engine.list_jobs()
+    assert job.task == "from the subagent"
+    assert job.session == claude.session
+    assert job.state is JobState.DONE
+
+
+@pytest.mark.parametrize("door", ["stdio", "http"])
+async def test_an_interrupt_cancels_the_job_and_closes_the_upstream(
+    shop: Shop, begin: Begin, door: str
+) -> None:
+    shop.upstream.change(scenario_of({"default": {"text": "x" * 4000, "tokens_per_second": 5}}))
+    async with shop.open() as (engine, host):
+        assert host.url is not None
+        server = over_stdio(shop.home) if door == "stdio" else over_http(shop.home, host.url)
+        claude = await begin(server)
+        await claude.send("ONE")
+        job = await running(engine)
+        claude.interrupt()
+        async with asyncio.timeout(5):
+            ended = await engine.ended(job.id)
+    assert ended.state is JobState.CANCELLED
+    assert ended.cost is not None
+
+
+async def test_a_dashboard_is_opened_and_closed_ten_times_under_one_session(
+    shop: Shop, begin: Begin
+) -> None:
+    async with shop.open() as (engine, _):
+        claude = await begin(over_stdio(shop.home))
+        await claude.say("ONE")
+    for number in range(10):
+        async with shop.open() as (engine, _):
+            await claude.say("ONE")
+            newest = (await engine.list_jobs(limit=1))[0]
+            answer = claude.tool_results()[-1]
+            assert f"job={newest.id}]" in answer, (number, answer)
+    jobs = await shop.jobs()
+    assert [job.state for job in jobs] == [JobState.DONE] * 11
+    assert len(claude.tool_results()) == 11
+
+
+async def test_a_server_that_went_away_is_used_again_over_http(shop: Shop, begin: Begin) -> None:
+    async with shop.open() as (_, host):
+        assert host.url is not None
+        url, port = host.url, int(host.url.split(":")[2].split("/")[0])
+        claude = await begin(over_http(shop.home, url))
+        await claude.say("ONE")
+    await claude.say("ONE")
+    assert "job=" not in claude.tool_results()[-1]
+    async with shop.open(port=port) as (_, host):
+        assert host.url == url
+        await claude.say("ONE")
+        assert "job=" in claude.tool_results()[-1]
+    assert len(await shop.jobs()) == 2
+
+
+async def running(engine: Engine) -> Job:
+    """The first job that streams."""
+    async with asyncio.timeout(30):
+        while True:
+            for job in await engine.list_jobs():
+                if job.state is JobState.RUNNING and engine.peek(job.id):
+                    return job
+            await asyncio.sleep(0.02)
