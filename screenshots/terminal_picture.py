@@ -53,9 +53,7 @@ def draw(captured: str, columns: int, rows: int) -> Image.Image:
     return image
 
 
-def _draw_line(
-    canvas: ImageDraw.ImageDraw, line: str, top: int, columns: int, look: Look
-) -> Look:
+def _draw_line(canvas: ImageDraw.ImageDraw, line: str, top: int, columns: int, look: Look) -> Look:
     """Draw a line; the look at its end is the next line's at its start."""
     x = 0
     parts = SGR.split(OTHER.sub("", line))

@@ -6,6 +6,7 @@ import asyncio
 import tempfile
 
 from tests.tui.fakes import FakeEngine, fill
+
 from workers_tui.home.places import find_home
 from workers_tui.tui.app import DashboardApp
 from workers_tui.tui.driver import Terminal
@@ -21,7 +22,7 @@ async def main() -> None:
         async def start() -> FakeEngine:
             return engine
 
-        app = DashboardApp(home, start, driver_class=Terminal)  # type: ignore[arg-type]
+        app = DashboardApp(home, start, demo=True, driver_class=Terminal)  # type: ignore[arg-type]
         await app.run_async()
 
 

@@ -92,9 +92,7 @@ def run_dashboard(app: DashboardApp) -> int:
     app.error_console = Console(file=io.StringIO())
     code = asyncio.run(_run(app))
     if app.return_code:
-        click.echo(
-            f"workers-tui: ended by an error of its own; {app.home.log} says why", err=True
-        )
+        click.echo(f"workers-tui: ended by an error of its own; {app.home.log} says why", err=True)
         return FAILED
     return code
 

@@ -37,8 +37,8 @@ AT_ONCE = 6
 """Jobs that the client lets run or wait before it asks for more."""
 SECRET_EVERY = 9
 """Every so many tasks one names a file in which a key is found."""
-SECRET_FILE = "deploy.md"
-SECRET_TASK = DemoTask("Summarise how a release is deployed", "fast", (SECRET_FILE,))
+PLANTED = "deploy.md"
+SECRET_TASK = DemoTask("Summarise how a release is deployed", "fast", (PLANTED,))
 
 
 def open_demo(options: Options) -> int:
@@ -51,7 +51,7 @@ def open_demo(options: Options) -> int:
     make_demo_files(project)
     _plant_a_key(project)
     _write_settings(home)
-    wiring = DemoWiring(replace(options, port=0, project=project), home)
+    wiring = DemoWiring(replace(options, port=0, project=project), home, project)
     code = run_dashboard(wiring.app(demo=True))
     if code == 0:
         shutil.rmtree(root, ignore_errors=True)
@@ -59,10 +59,10 @@ def open_demo(options: Options) -> int:
 
 
 def _plant_a_key(project: Path) -> None:
-    """A file with something that looks like a key, put together so that no scanner finds it here."""
+    """A file with what looks like a key; put together here, so that no scanner trips over it."""
     key = "AKIA" + "".join(random.Random(3).choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", k=16))
     text = f"# Deploy\n\n1. Build.\n2. Log in with {key}.\n3. Push.\n"
-    (project / SECRET_FILE).write_text(text, encoding="utf-8")
+    (project / PLANTED).write_text(text, encoding="utf-8")
 
 
 def _write_settings(home: Home) -> None:
@@ -76,8 +76,9 @@ def _write_settings(home: Home) -> None:
 class DemoWiring(Wiring):
     """An engine with a simulator before it and a client behind it."""
 
-    def __init__(self, options: Options, home: Home) -> None:
+    def __init__(self, options: Options, home: Home, project: Path) -> None:
         super().__init__(options, home, {})
+        self._project = project
         self._simulator: asyncio.subprocess.Process | None = None
         self._client: asyncio.Task[None] | None = None
 
@@ -97,20 +98,18 @@ class DemoWiring(Wiring):
     async def start_server(self, engine: Engine) -> DemoServer:
         """The server, and the client that begins once it listens."""
         server = await super().start_server(engine)
-        assert self.options.project is not None
-        client = asyncio.create_task(keep_asking(engine, self.options.project))
+        client = asyncio.create_task(keep_asking(engine, self._project))
         return DemoServer(server, client, self._simulator)
 
     async def _start_simulator(self) -> str:
-        self._simulator = await asyncio.create_subprocess_exec(
+        made = self._simulator = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "workers_tui", "simulate",
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             start_new_session=True,
         )  # fmt: skip
-        assert self._simulator.stdout is not None
-        line = (await self._simulator.stdout.readline()).decode().strip()
+        line = (await made.stdout.readline()).decode().strip() if made.stdout else ""
         if not line.startswith("listening on "):
             raise StoreUnusable("the simulator did not start; the demo cannot run")
         return line.removeprefix("listening on ")

@@ -15,16 +15,16 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.app import App
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.driver import Driver
 
-from workers_tui.engine.board import Key, ServerView, Topic
+from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.errors import WorkersError
 from workers_tui.engine.events import Level
 from workers_tui.home.assets import asset
@@ -33,18 +33,17 @@ from workers_tui.tui import marks, words
 from workers_tui.tui.job_table import JobTable
 from workers_tui.tui.keymap import bindings, read_keymap
 from workers_tui.tui.memory import Memory
-from workers_tui.tui.panes.header import Pulse
 from workers_tui.tui.ports import StartEngine, StartServer, Stoppable
+from workers_tui.tui.pulse import pulse_of, window_title
 from workers_tui.tui.rates import Rates
-from workers_tui.tui.screens.palette import Actions
 from workers_tui.tui.screens.dashboard import DashboardScreen
 from workers_tui.tui.screens.face import Face
+from workers_tui.tui.screens.palette import Actions
 from workers_tui.tui.undo import Undo
 
 if TYPE_CHECKING:
     from workers_tui.engine.engine import Engine
     from workers_tui.engine.job import Job
-    from workers_tui.engine.spend import Spend
     from workers_tui.tui.driver import Terminal
 
 log = logging.getLogger(__name__)
@@ -117,7 +116,9 @@ class DashboardApp(App[int], inherit_bindings=False):
         """Put the first screen up; everything slow waits until it is painted."""
         keymap, wrong = read_keymap(self.home)
         self.set_keymap(keymap)
-        self.theme = self.memory.theme if self.memory.theme in self.available_themes else DEFAULT_THEME
+        self.theme = (
+            self.memory.theme if self.memory.theme in self.available_themes else DEFAULT_THEME
+        )
         await self.push_screen(DashboardScreen(self.jobs, self.rates))
         for line in wrong:
             self.tell(line, Level.WARNING)
@@ -136,6 +137,8 @@ class DashboardApp(App[int], inherit_bindings=False):
             return
         self.observe(self.engine)
         self.set_interval(1, self._tick)
+        if not self.demo and not self.memory.first_steps_shown:
+            self._show_first_steps()
         if self._start_server is None:
             return
         self.awaited = "starting the server"
@@ -146,6 +149,11 @@ class DashboardApp(App[int], inherit_bindings=False):
             self.awaited = "no server"
             self.tell(f"No client can connect: {error}", Level.ERROR)
         self.pulse()
+
+    def _show_first_steps(self) -> None:
+        from workers_tui.tui.screens.first_steps import FirstSteps  # the first run only
+
+        self.push_screen(FirstSteps())
 
     def _cannot_start(self, why: str) -> None:
         log.error("the engine could not start: %s", why)
@@ -176,7 +184,9 @@ class DashboardApp(App[int], inherit_bindings=False):
                 else:
                     late |= await watcher.changed()
                 now = time.monotonic()
-                keys = frozenset(late if now >= totals_at else {k for k in late if k.topic not in SLOW})
+                keys = frozenset(
+                    late if now >= totals_at else {k for k in late if k.topic not in SLOW}
+                )
                 if any(key.topic in SLOW for key in keys):
                     totals_at = now + TOTALS_EVERY
                 late -= keys
@@ -185,7 +195,7 @@ class DashboardApp(App[int], inherit_bindings=False):
         finally:
             watcher.close()
 
-    def _take(self, engine: Engine, keys: Set[Key], now: float) -> None:
+    def _take(self, engine: Engine, keys: AbstractSet[Key], now: float) -> None:
         for key in keys:
             if key.topic is Topic.JOB:
                 self._take_job(key.name, engine.board.get(key), now)
@@ -229,34 +239,12 @@ class DashboardApp(App[int], inherit_bindings=False):
 
     def pulse(self) -> None:
         """Refresh the header's left side and the window's title."""
-        active = self.jobs.active
-        running = sum(map(marks.runs, active))
-        asking = sum(map(marks.asks, active))
+        said = pulse_of(self.engine, self.jobs.active, self.awaited)
         for screen in self.screen_stack:
             if isinstance(screen, Face):
-                screen.show_pulse(self._pulse(running, asking))
+                screen.show_pulse(said)
         if self.terminal is not None:
-            self.terminal.set_title(self._window_title(running))
-
-    def _pulse(self, running: int, asking: int) -> Pulse:
-        server = self._server_view()
-        if self.engine is None or server is None or (server.url is None and not server.message):
-            return Pulse(self.awaited, running=running, asking=asking)
-        where = _address(server.url) if server.url else server.message
-        paused = "paused" if self.engine.queue.paused else ""
-        return Pulse(where, server.url is not None, server.clients, paused, running, asking)
-
-    def _server_view(self) -> ServerView | None:
-        return self.engine.board.get(Key(Topic.SERVER)) if self.engine else None
-
-    def _window_title(self, running: int) -> str:
-        spend: Spend | None = self.engine.board.get(Key(Topic.SPEND)) if self.engine else None
-        said = ["workers"]
-        if running:
-            said.append(f"{running} running")
-        if spend is not None:
-            said.append(words.money(spend.spent_pico))
-        return " · ".join(said)
+            self.terminal.set_title(window_title(self.engine, said.running))
 
     def bell(self) -> None:
         """Textual's first act on an error that nobody handled: the moment to log it."""
@@ -336,7 +324,3 @@ class DashboardApp(App[int], inherit_bindings=False):
 
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen())
-
-
-def _address(url: str) -> str:
-    return url.partition("://")[2].partition("/")[0]

@@ -42,7 +42,7 @@ class Terminal(LinuxDriver):
 
     def start_application_mode(self) -> None:
         """Keep the window's present title before ours replaces it."""
-        super().start_application_mode()
+        super().start_application_mode()  # type: ignore[no-untyped-call]
         self.write(PUSH_TITLE)
         if self._title:
             self.write(_title(self._title))

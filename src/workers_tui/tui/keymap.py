@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 
 from workers_tui.home.files import read_json
 from workers_tui.home.places import Home
@@ -61,14 +61,24 @@ GROUPS: dict[str, dict[str, Deed]] = {
         "cap": Deed("b", "cap", "Raise or lower today's cap in place."),
         "undo": Deed("u", "", "Undo the last change of the settings."),
         "themes": Deed("T", "", "Choose a theme; it is remembered."),
+        "type_key": Deed("k", "type a key", "First steps: type a provider's key."),
+        "try_tiers": Deed("t", "try tiers", "First steps: send one short call to each tier."),
         "first_steps": Deed("S", "", "Show the first steps: key, tiers, Claude Code."),
     },
     "Panes": {
         "jobs": Deed("1", "", "Go to the jobs.", action="pane('jobs')"),
-        "tiers": Deed("2", "", "Go to the tiers; again: open them in full.", action="pane('tiers')"),
-        "budget": Deed("3", "", "Go to the budget; again: open it in full.", action="pane('budget')"),
-        "savings": Deed("4", "", "Go to the savings; again: open them in full.", action="pane('savings')"),
-        "events": Deed("5", "", "Go to the events; again: open them in full.", action="pane('events')"),
+        "tiers": Deed(
+            "2", "", "Go to the tiers; again: open them in full.", action="pane('tiers')"
+        ),
+        "budget": Deed(
+            "3", "", "Go to the budget; again: open it in full.", action="pane('budget')"
+        ),
+        "savings": Deed(
+            "4", "", "Go to the savings; again: open them in full.", action="pane('savings')"
+        ),
+        "events": Deed(
+            "5", "", "Go to the events; again: open them in full.", action="pane('events')"
+        ),
         "next_pane": Deed("tab", "", "Go to the next pane.", action="app.focus_next"),
         "previous_pane": Deed(
             "shift+tab", "", "Go to the previous pane.", action="app.focus_previous"
@@ -76,9 +86,7 @@ GROUPS: dict[str, dict[str, Deed]] = {
     },
     "Program": {
         "help": Deed("question_mark,f1", "help", "Show every key.", shown_as="?"),
-        "palette": Deed(
-            "ctrl+p", "", "Search every action by name.", action="app.command_palette"
-        ),
+        "palette": Deed("ctrl+p", "", "Search every action by name.", action="app.command_palette"),
         "back": Deed("escape", "back", "Go back: leave a screen, drop a filter.", shown_as="esc"),
         "redraw": Deed("ctrl+l", "", "Draw the screen again."),
         "suspend": Deed("ctrl+z", "", "Put the program in the background; `fg` brings it back."),
@@ -97,10 +105,12 @@ MOVES = (
     ("end,G", "last", "Move to the last row."),
 )
 
-MOVE_BINDINGS = [Binding(keys, action, text, show=False) for keys, action, text in MOVES]
+MOVE_BINDINGS: list[BindingType] = [
+    Binding(keys, action, text, show=False) for keys, action, text in MOVES
+]
 
 
-def bindings(*names: str) -> list[Binding]:
+def bindings(*names: str) -> list[BindingType]:
     """The bindings of these deeds, in order of importance for the footer."""
     return [_binding(name, DEEDS[name]) for name in names]
 

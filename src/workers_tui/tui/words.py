@@ -1,7 +1,7 @@
 """The one language in which the screen writes numbers, money and time.
 
 Pure functions from a value to a short text. `~` is estimated, `…` pending,
-`?` unknown, `–` nothing yet; no other mark is used anywhere on the screen.
+`?` unknown, a dash nothing yet; no other mark is used anywhere on the screen.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import PurePath
 
 from workers_tui.engine.money import Cost, CostSource, Pico, to_usd
 
-NOTHING = "–"
+NOTHING = "–"  # noqa: RUF001 - a dash as wide as a digit
 ESTIMATED = "~"
 PENDING = "…"
 UNKNOWN = "?"

@@ -43,9 +43,7 @@ class CellEditor(Input):
         self.answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
     @classmethod
-    async def edit(
-        cls, screen: Screen[None], cell: Region, value: str, about: About
-    ) -> str | None:
+    async def edit(cls, screen: Screen[None], cell: Region, value: str, about: About) -> str | None:
         """Let the user edit a value; None when they gave up."""
         if screen.query(cls):
             return None

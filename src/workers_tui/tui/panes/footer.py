@@ -22,6 +22,7 @@ from textual.widgets import Input, Static
 
 from workers_tui.tui import safe
 from workers_tui.tui.ink import ink
+from workers_tui.tui.panes.one_line import OneLine
 
 Hint = tuple[str, str, str]
 """A key as it is written, its label, and the action a click runs."""
@@ -30,7 +31,7 @@ Check = Callable[[str], str]
 """What to tell beside an input about the text so far; a text from `!` on refuses it."""
 
 
-class Hints(Widget, can_focus=False):
+class Hints(OneLine, can_focus=False):
     """Keys and what they do, as many as fit."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"hints--key", "hints--label", "hints--message"}
@@ -57,7 +58,7 @@ class Hints(Widget, can_focus=False):
         """What the line says."""
         return self._message or "   ".join(f"{key} {label}" for key, label, _ in self._hints)
 
-    def render_line(self, y: int) -> Strip:
+    def line(self) -> Strip:
         """The message, or the keys that fit."""
         width = self.size.width
         base = self.rich_style
@@ -74,7 +75,7 @@ class Hints(Widget, can_focus=False):
                 Segment(f" {label}", label_style + click),
                 Segment("   ", base),
             ]
-        return Strip(segments).adjust_cell_length(width, base)
+        return Strip(segments)
 
     def _fitting(self, width: int) -> list[Hint]:
         always = self._hints[-2:]
@@ -203,6 +204,7 @@ class Footer(Widget):
         *,
         check: Check | None = None,
         changed: Callable[[str], None] | None = None,
+        hidden: bool = False,
     ) -> str | None:
         """Ask for a line of text; None when the user gave up."""
         if self.busy:
@@ -214,6 +216,7 @@ class Footer(Widget):
         name.styles.width = cell_len(shown)
         entry = prompt.query_one(Input)
         prompt.check, prompt.changed = check, None
+        entry.password = hidden
         entry.value = value
         entry.cursor_position = len(value)
         remark = check(value) if check else ""
@@ -226,7 +229,9 @@ class Footer(Widget):
         try:
             return await prompt.answer
         finally:
+            prompt.check = prompt.changed = None
             self.remove_class("-prompts")
+            entry.value = ""
             self._give_back(before)
 
     def _give_back(self, before: Widget | None) -> None:

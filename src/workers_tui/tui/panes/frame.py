@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
-from textual.app import ComposeResult, RenderResult
+from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 from textual.strip import Strip
@@ -20,17 +20,17 @@ from textual.widget import Widget
 from workers_tui.tui import safe
 from workers_tui.tui.ink import ink
 from workers_tui.tui.lines import Part
+from workers_tui.tui.panes.one_line import OneLine
 
-CORNERS = {"top": "╭╮", "seam": "├┤", "bottom": "╰╯", "alone": "──"}
+CORNERS = {"top": ("╭", "╮"), "seam": ("├", "┤"), "bottom": ("╰", "╯")}
 LINE = "─"
 
 
-class TitleLine(Widget):
+class TitleLine(OneLine):
     """`╭ Jobs ── 2 running · 41 done ─────── note ╮`."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"title--{name}"
-        for name in ("line", "name", "summary", "run", "key", "warn", "bad")
+        f"title--{name}" for name in ("line", "name", "summary", "run", "key", "warn", "bad")
     }
 
     def __init__(self, name: str, corners: str) -> None:
@@ -62,11 +62,7 @@ class TitleLine(Widget):
             if parts
         )
 
-    def render(self) -> RenderResult:
-        """Nothing: the line is drawn by `render_line`."""
-        return ""
-
-    def render_line(self, y: int) -> Strip:
+    def line(self) -> Strip:
         """Draw the line: the note keeps its place, the summary gives way."""
         width = self.size.width
         left, right = CORNERS[self._corners]
@@ -80,11 +76,7 @@ class TitleLine(Widget):
         filler = LINE * max(0, width - 2 - _width(head) - _width(tail))
         parts: list[Part] = [(left, "line"), *head, (filler, "line"), *tail, (right, "line")]
         base = self.rich_style
-        strip = Strip(
-            Segment(text, base + ink(self, f"title--{name}"))
-            for text, name in parts
-        )
-        return strip.adjust_cell_length(width, base)
+        return Strip(Segment(text, base + ink(self, f"title--{name}")) for text, name in parts)
 
     @staticmethod
     def _fitted(parts: tuple[Part, ...], width: int) -> list[Part]:
@@ -111,8 +103,8 @@ class Frame(Vertical):
         self,
         name: str,
         *body: Widget,
-        id: str,
-        corners: tuple[str, str] = ("top", "top"),  # noqa: A002 - Textual's own name
+        id: str,  # noqa: A002 - Textual's own name
+        corners: tuple[str, str] = ("top", "top"),
     ) -> None:
         """`corners`: those on a wide screen and those on a narrow one."""
         super().__init__(id=id)

@@ -15,11 +15,11 @@ from textual import events
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from workers_tui.tui import safe, words
 from workers_tui.tui.ink import ink
 from workers_tui.tui.lines import Part
+from workers_tui.tui.panes.one_line import OneLine
 
 if TYPE_CHECKING:
     from workers_tui.engine.budget import Spend
@@ -42,7 +42,7 @@ class Pulse:
     asking: int = 0
 
 
-class Header(Widget):
+class Header(OneLine):
     """One line at the top of every screen."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -84,20 +84,16 @@ class Header(Widget):
         if start <= event.x < start + width:
             self.post_message(self.CapClicked())
 
-    def render_line(self, y: int) -> Strip:
+    def line(self) -> Strip:
         """Left the program, right the money, the bar between the words for it."""
         width = self.size.width
         left = self._left(width)
-        right = self._right(width, width - _width(left) - 2)
+        right = self._right(width - _width(left) - 2)
         gap = max(1, width - _width(left) - _width(right))
         parts = [*left, (" " * gap, "text"), *right]
         self._note_cap(parts)
         base = self.rich_style
-        strip = Strip(
-            Segment(text, base + ink(self, f"header--{name}"))
-            for text, name in parts
-        )
-        return strip.adjust_cell_length(width, base)
+        return Strip(Segment(text, base + ink(self, f"header--{name}")) for text, name in parts)
 
     def _note_cap(self, parts: list[Part]) -> None:
         at = 0
@@ -117,7 +113,9 @@ class Header(Widget):
         if width < 70:
             state = f"{pulse.running} running" if pulse.alive else pulse.where
             return [*parts, (safe.fit(state, min(cell_len(state), 24)), "text"), *self._asking()]
-        where = pulse.where if width >= 100 or not pulse.alive else ":" + pulse.where.rpartition(":")[2]
+        where = (
+            pulse.where if width >= 100 or not pulse.alive else ":" + pulse.where.rpartition(":")[2]
+        )
         room = width // 3
         parts.append((safe.fit(where, min(cell_len(where), room)), "text"))
         if pulse.alive:
@@ -128,7 +126,7 @@ class Header(Widget):
         asking = self._pulse.asking
         return [(f" · ◆ {asking} {'asks' if asking == 1 else 'ask'}", "bad")] if asking else []
 
-    def _right(self, width: int, room: int) -> list[Part]:
+    def _right(self, room: int) -> list[Part]:
         spend = self._spend
         if spend is None:
             return []
@@ -172,9 +170,7 @@ def _spent(spend: Spend) -> str:
     return f"{text} + {spend.unknown_calls} unknown" if spend.unknown_calls else text
 
 
-def _with_bar(
-    spend: Spend, head: list[Part], tail: list[Part], room: int, most: int
-) -> list[Part]:
+def _with_bar(spend: Spend, head: list[Part], tail: list[Part], room: int, most: int) -> list[Part]:
     if spend.cap_pico is None:
         return [*head, (" no cap ", "dim")]
     of: list[Part] = [(f" of {words.money(spend.cap_pico)} ", "text")]

@@ -11,7 +11,7 @@ from textual.message import Message
 from workers_tui.engine.job import Job
 from workers_tui.tui import marks, safe, words
 from workers_tui.tui.lines import LineView, Row, row
-from workers_tui.tui.panes.jobs import headline, worker
+from workers_tui.tui.panes.jobs import headline, tokens_out, worker
 
 AHEAD = 60
 """Rows before the end at which more are asked for."""
@@ -95,7 +95,7 @@ class HistoryList(LineView):
             (safe.fit(worker(job), 11) + " ", ""),
             (project if wide else "", "dim"),
             (safe.fit(headline(job, self._now), max(8, width - fixed)), ""),
-            (safe.fit_right(words.count(job.usage.output) if job.usage.output else words.NOTHING, 8), "dim"),
+            (safe.fit_right(tokens_out(job), 8), "dim"),
             (safe.fit_right(words.cost(job.cost, cell=True), 8), ""),
             (safe.fit_right(_time(job), 8), "dim"),
         )  # fmt: skip

@@ -13,12 +13,12 @@ from typing import ClassVar
 
 from rich.style import Style
 from textual.strip import Strip
-from textual.widget import Widget
 
 from workers_tui.engine.job import Job, JobKind
 from workers_tui.tui import marks, safe, words
 from workers_tui.tui.job_table import JobTable
 from workers_tui.tui.lines import LineView, Part, Row, row
+from workers_tui.tui.panes.one_line import OneLine
 from workers_tui.tui.rates import Rates
 
 
@@ -47,7 +47,7 @@ class Columns:
         return cls(job, worker, max(8, task), speed, out, cost, time)
 
 
-class JobsHead(Widget):
+class JobsHead(OneLine):
     """The names of the columns."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class JobsHead(Widget):
             self.columns = columns
             self.refresh()
 
-    def render_line(self, y: int) -> Strip:
+    def line(self) -> Strip:
         """One line of names over their columns."""
         at = self.columns
         names = (
@@ -75,16 +75,7 @@ class JobsHead(Widget):
             safe.fit_right("$", at.cost),
             safe.fit_right("time", at.time),
         )
-        return LineStrip("".join(names), self.rich_style).adjust_cell_length(
-            self.size.width, self.rich_style
-        )
-
-
-def LineStrip(text: str, style: Style) -> Strip:  # noqa: N802 - stands where a class would
-    """A strip of one style."""
-    from rich.segment import Segment
-
-    return Strip([Segment(text, style)])
+        return self.plain_strip("".join(names))
 
 
 class JobList(LineView):
@@ -227,7 +218,7 @@ class JobList(LineView):
         if at.speed:
             parts.append((safe.fit_right(self._speed(job), at.speed), tone or "run"))
         if at.out:
-            parts.append((safe.fit_right(_out(job), at.out), tone))
+            parts.append((safe.fit_right(tokens_out(job), at.out), tone))
         parts.append((safe.fit_right(_cost(job), at.cost), tone))
         parts.append((safe.fit_right(_time(job, self._now), at.time), tone))
         return row(*parts)
@@ -269,7 +260,8 @@ def _task_style(job: Job) -> str:
     return "dim" if job.state.ended else ""
 
 
-def _out(job: Job) -> str:
+def tokens_out(job: Job) -> str:
+    """Tokens that came, as far as known."""
     return words.count(job.usage.output) if job.usage.output else words.NOTHING
 
 

@@ -64,12 +64,12 @@ def _net(view: Savings) -> list[tuple[str, str]]:
 
 
 FORMULA = (
-    "Kept out of context: the tokens of the files that workers read, less the tokens that came back.",
+    "Kept out of context: the tokens of the files that workers read, less those that came back.",
     "Net, high: those tokens at the input price of Claude's own model, less what the workers cost.",
     "Net, low: the same at its cache-read price, which is what a second look at a file costs.",
     "It may be negative, and is then shown so.",
-    "Share of the work: fresh tokens of the workers over all fresh tokens, in the sessions that "
-    "delegated. Fresh are input, cache writes and output; cache reads are never counted as work.",
+    "Share of the work: the workers' fresh tokens over all, in the sessions that delegated.",
+    "Fresh are input, cache writes and output; cache reads are never counted as work.",
 )
 
 

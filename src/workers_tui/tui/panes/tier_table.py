@@ -41,7 +41,9 @@ class TierTable(TierList):
     def head(self) -> Row:
         """The names of the columns."""
         figures = "".join(f"{name:>{width}}" for name, width in self._figures())
-        return row((f" {safe.fit('tier', NAME)}{safe.fit('model', self._model())}{figures}", "head"))
+        return row(
+            (f" {safe.fit('tier', NAME)}{safe.fit('model', self._model())}{figures}", "head")
+        )
 
     def _figures(self) -> Sequence[tuple[str, int]]:
         room = self.row_width - NAME - 22
@@ -61,9 +63,13 @@ class TierTable(TierList):
             "price": price_of(tier),
             "context": words.count(tier.context) if tier.context else words.UNKNOWN,
             "picks": words.count(tier.picks),
-            "worked": words.NOTHING if tier.success_rate is None else words.share(tier.success_rate, 1),
+            "worked": words.NOTHING
+            if tier.success_rate is None
+            else words.share(tier.success_rate, 1),
             "median": words.milliseconds(tier.median_ms) if tier.median_ms else words.NOTHING,
-            "$ / 1k": words.money_cell(tier.cost_per_1k_pico) if tier.cost_per_1k_pico else words.NOTHING,
+            "$ / 1k": words.money_cell(tier.cost_per_1k_pico)
+            if tier.cost_per_1k_pico
+            else words.NOTHING,
         }
         figures = "".join(f"{said[name]:>{width}}" for name, width in self._figures())
         return row(
@@ -165,7 +171,9 @@ def _read_params(text: str) -> dict[str, Any]:
     except ValueError:
         raise ValueError('type a JSON object, like {"temperature": 0}') from None
     if not isinstance(value, dict):
-        raise ValueError('type a JSON object, like {"temperature": 0}')
+        raise ValueError(  # noqa: TRY004 - the user typed it
+            'type a JSON object, like {"temperature": 0}'
+        )
     return value
 
 

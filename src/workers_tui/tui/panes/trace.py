@@ -47,9 +47,9 @@ class Trace(LineView):
         if not self._steps:
             self.show_rows((row((f" {self._note}", "dim")),))
             return
-        self.show_rows([line for step in self._steps for line in self._rows(step)])
+        self.show_rows([line for step in self._steps for line in self._lines_of(step)])
 
-    def _rows(self, step: TraceStep) -> list[Row]:
+    def _lines_of(self, step: TraceStep) -> list[Row]:
         word, style = KINDS.get(str(step.kind), ("", ""))
         head = f" {step.at.astimezone():%H:%M:%S} {word:<6} "
         said = " ".join(part for part in (safe.one_line(step.name), self._said(step)) if part)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from textual import work
@@ -38,7 +39,9 @@ class BudgetScreen(SettingsVerbs, Moves):
         """The plot and the tables."""
         with Container(id="columns"):
             yield Frame("Budget", BudgetView(), id="plot", corners=("top", "top"))
-            yield Frame("Where it went today", LineView(id="tables"), id="where", corners=("seam", "seam"))
+            yield Frame(
+                "Where it went today", LineView(id="tables"), id="where", corners=("seam", "seam")
+            )
 
     def on_mount(self) -> None:
         """The tables scroll."""
@@ -52,7 +55,7 @@ class BudgetScreen(SettingsVerbs, Moves):
         """None: this screen is about money."""
         return None
 
-    def show(self, keys: Set[Key]) -> None:
+    def show(self, keys: AbstractSet[Key]) -> None:
         """Hand on what changed."""
         self.show_spend(keys)
         spend: Spend | None = self.board.get(Key(Topic.SPEND)) if self.board else None

@@ -5,7 +5,7 @@ It places panes, hands them what the board says, and turns keys into verbs.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,9 @@ from workers_tui.engine.job import CallRequest, Job, Origin
 from workers_tui.tui import filters, marks, safe, words
 from workers_tui.tui.job_table import JobTable
 from workers_tui.tui.keymap import bindings
-from workers_tui.tui.lines import LineView, Row, row
+from workers_tui.tui.lines import LineView
 from workers_tui.tui.live_text import LiveText
-from workers_tui.tui.panes import budget, savings, tiers
+from workers_tui.tui.panes import explain
 from workers_tui.tui.panes.budget import BudgetView
 from workers_tui.tui.panes.events import EventList
 from workers_tui.tui.panes.frame import Frame
@@ -32,18 +32,17 @@ from workers_tui.tui.panes.tiers import TierList
 from workers_tui.tui.rates import Rates
 from workers_tui.tui.screens.job_verbs import JobVerbs
 from workers_tui.tui.screens.moves import Moves
+from workers_tui.tui.screens.right_column import RightColumn, joined
 from workers_tui.tui.screens.settings_verbs import SettingsVerbs
 
 if TYPE_CHECKING:
-    from workers_tui.engine.savings import SavingsView as Savings
-    from workers_tui.engine.spend import Spend
     from workers_tui.engine.tiers import TierView
 
 CONNECT = "workers-tui connect"
 PANES = ("jobs", "output", "tiers", "budget", "savings", "events")
 
 
-class DashboardScreen(JobVerbs, SettingsVerbs, Moves):
+class DashboardScreen(JobVerbs, SettingsVerbs, RightColumn, Moves):
     """Everything at one look."""
 
     BINDINGS = [  # noqa: RUF012 - Textual's own way
@@ -65,13 +64,26 @@ class DashboardScreen(JobVerbs, SettingsVerbs, Moves):
         """Two columns; a narrow screen stacks them and closes the right panes."""
         with Container(id="columns"):
             with Vertical(id="left"):
-                yield Frame("Jobs", JobsHead(), JobList(self._table, self._rates, id="job-list"), id="jobs")
-                yield Frame("Output", Output(id="output-text"), id="output", corners=("seam", "seam"))
+                yield Frame(
+                    "Jobs", JobsHead(), JobList(self._table, self._rates, id="job-list"), id="jobs"
+                )
+                yield Frame(
+                    "Output", Output(id="output-text"), id="output", corners=("seam", "seam")
+                )
             with Vertical(id="right"):
                 yield Frame("Tiers", TierList(id="tier-list"), id="tiers", corners=("top", "seam"))
-                yield Frame("Budget", BudgetView(id="budget-view"), id="budget", corners=("seam", "seam"))
-                yield Frame("Savings", SavingsView(id="savings-view"), id="savings", corners=("seam", "bottom"))
-                yield Frame("Events", EventList(id="event-list"), id="events", corners=("seam", "seam"))
+                yield Frame(
+                    "Budget", BudgetView(id="budget-view"), id="budget", corners=("seam", "seam")
+                )
+                yield Frame(
+                    "Savings",
+                    SavingsView(id="savings-view"),
+                    id="savings",
+                    corners=("seam", "bottom"),
+                )
+                yield Frame(
+                    "Events", EventList(id="event-list"), id="events", corners=("seam", "seam")
+                )
 
     def on_mount(self) -> None:
         """The jobs have the focus."""
@@ -101,7 +113,7 @@ class DashboardScreen(JobVerbs, SettingsVerbs, Moves):
         for frame in self.query(Frame):
             frame.narrow(self.narrow)
 
-    def show(self, keys: Set[Key]) -> None:
+    def show(self, keys: AbstractSet[Key]) -> None:
         """Hand on what changed."""
         topics = {key.topic for key in keys}
         if Topic.JOB in topics or not keys:
@@ -109,13 +121,13 @@ class DashboardScreen(JobVerbs, SettingsVerbs, Moves):
         self._show_output(keys)
         if Topic.SPEND in topics:
             self.show_spend(keys)
-            self._show_budget()
+            self.show_budget()
         if topics & {Topic.TIER, Topic.CONFIG}:
-            self._show_tiers()
+            self.show_tiers()
         if topics & {Topic.SAVINGS, Topic.SPEND}:
-            self._show_savings()
+            self.show_savings()
         if Topic.EVENT in topics:
-            self._show_events()
+            self.show_events()
         if topics & {Topic.SERVER, Topic.CONFIG, Topic.PROVIDER}:
             self._explain_jobs()
 
@@ -148,13 +160,14 @@ class DashboardScreen(JobVerbs, SettingsVerbs, Moves):
         asking = sum(map(marks.asks, active))
         queued = len(active) - running - asking
         said = [(f"{running} running", "run")] if running else []
-        said += [(f"{asking} {'waits' if asking == 1 else 'wait'} for you", "bad")] if asking else []
+        said += (
+            [(f"{asking} {'waits' if asking == 1 else 'wait'} for you", "bad")] if asking else []
+        )
         said += [(f"{queued} queued", "")] if queued else []
         ended = len(self._table) - len(active)
         said += [(f"{ended} ended", "")] if ended or not said else []
-        parts = [part for pair in said for part in ((" · ", ""), pair)][1:]
         note = [f"/{self._typed}  {len(self._table.rows)} shown"] if self._typed else []
-        self.query_one("#jobs", Frame).tell(*parts, note=note)
+        self.query_one("#jobs", Frame).tell(*joined(said), note=note)
 
     @on(LineView.Moved, "#job-list")
     def _selection_moved(self) -> None:
@@ -162,7 +175,7 @@ class DashboardScreen(JobVerbs, SettingsVerbs, Moves):
         self.show_hints()
         if job is None:
             self._live.leave()
-            self.query_one(Output).explain(self._nothing_selected())
+            self.query_one(Output).explain(explain.nothing_selected())
             self.query_one("#output", Frame).tell()
             return
         self._tell_output(job)
@@ -195,7 +208,7 @@ class DashboardScreen(JobVerbs, SettingsVerbs, Moves):
         output = self.query_one(Output)
         added = self._live.enter(job.id, text)
         if not text:
-            output.explain(self._no_text(job))
+            output.explain(explain.no_text(job))
         elif added is None:
             output.show_text(text, growing=not job.state.ended)
         else:
@@ -203,7 +216,7 @@ class DashboardScreen(JobVerbs, SettingsVerbs, Moves):
         if job.state.ended:
             output.finish()
 
-    def _show_output(self, keys: Set[Key]) -> None:
+    def _show_output(self, keys: AbstractSet[Key]) -> None:
         job, engine = self.job(), self.engine
         if job is None or engine is None:
             return
@@ -217,104 +230,19 @@ class DashboardScreen(JobVerbs, SettingsVerbs, Moves):
     def _own(self, job: Job) -> bool:
         return self.engine is not None and job.engine == self.engine.id
 
-    def _show_tiers(self) -> None:
-        board = self.board
-        if board is None:
-            return
-        listed: list[TierView] = [
-            board.get(Key(Topic.TIER, name)) for name in board.names(Topic.TIER)
-        ]
-        self.query_one(TierList).show(listed)
-        config = board.get(Key(Topic.CONFIG))
-        picks = words.plural(sum(tier.picks for tier in listed), "pick")
-        frame = self.query_one("#tiers", Frame)
-        if config is not None and config.error:
-            frame.tell((safe.one_line(config.error), "bad"))
-        elif self.narrow:
-            frame.tell(tiers.summary(listed), note=[picks, "  ", ("2", "key")])
-        else:
-            frame.tell(note=[picks])
-
-    def _show_budget(self) -> None:
-        spend: Spend | None = self.board.get(Key(Topic.SPEND)) if self.board else None
-        if spend is None:
-            return
-        self.query_one(BudgetView).show(spend, self.now)
-        frame = self.query_one("#budget", Frame)
-        if self.narrow:
-            frame.tell(budget.summary(spend), note=[("3", "key")])
-        else:
-            frame.tell(note=[budget.burn(spend) or "today"])
-
-    def _show_savings(self) -> None:
-        view: Savings | None = self.board.get(Key(Topic.SAVINGS)) if self.board else None
-        self.query_one(SavingsView).show(view)
-        frame = self.query_one("#savings", Frame)
-        if self.narrow:
-            frame.tell(savings.summary(view), note=[("4", "key")])
-        else:
-            frame.tell(note=["today"])
-
-    def _show_events(self) -> None:
-        if self.engine is None:
-            return
-        events = self.query_one(EventList)
-        events.add(self.engine.events.since(events.newest))
-        warnings, errors = events.counts
-        said = [(words.plural(errors, "error"), "bad")] if errors else []
-        said += [(words.plural(warnings, "warning"), "warn")] if warnings else []
-        self.query_one("#events", Frame).tell(note=[part for pair in said for part in ((" · ", ""), pair)][1:])
-
     def _explain_jobs(self) -> None:
-        self.job_list.explain(self._no_jobs())
-        self._selection_moved()
-
-    def _no_jobs(self) -> list[Row]:
-        if self.dashboard.trouble:
-            return [
-                row(),
-                row(("  The engine could not start.", "bad")),
-                *(row((f"  {line}", "")) for line in safe.wrap(safe.one_line(self.dashboard.trouble), 72)),
-                row(),
-                row(("  r", "key"), (" tries again, ", "dim"), ("q", "key"), (" quits. The log: ", "dim"),
-                    (str(self.dashboard.home.log), "dim")),
-            ]  # fmt: skip
-        if self.engine is None:
-            return [row(), row((f"  Starting: {self.dashboard.awaited}.", "dim"))]
-        if self._typed:
-            return [row(), row(("  No job matches. ", "dim"), ("esc", "key"), (" shows all.", "dim"))]
+        app = self.dashboard
         server = self.board.get(Key(Topic.SERVER)) if self.board else None
-        clients = server.clients if server is not None else 0
-        first = "  No job yet." if clients else "  No client yet. In another terminal:"
-        return [
-            row(),
-            row((first, "")),
-            *([] if clients else [row((f"  {CONNECT}", "strong")), row()]),
-            row(("  Then ask Claude Code to delegate something, or press ", "dim"), ("n", "key"),
-                (" and give a worker a task from here.", "dim")),
-        ]  # fmt: skip
-
-    @staticmethod
-    def _nothing_selected() -> list[Row]:
-        return [row((" The output of the selected job shows here, while it comes.", "dim"))]
-
-    def _no_text(self, job: Job) -> list[Row]:
-        question = job.question
-        if marks.asks(job) and question is not None:
-            cost = f" It costs {words.money(question.cost_pico)} at most." if question.cost_pico else ""
-            return [
-                row((f" {safe.one_line(question.text)}", "bad")),
-                *(row((f"   {safe.one_line(line)}", "")) for line in question.details),
-                row((f" {words.size(question.bytes_out)} would leave this machine.{cost}", "dim")),
-                row((" ", ""), ("a", "key"), (" accepts, ", "dim"), ("x", "key"), (" rejects.", "dim")),
-            ]
-        if job.error:
-            return [row((f" {safe.one_line(job.error)}", ""))]
-        if job.state.ended:
-            return [row((" No output.", "dim"))]
-        return [row((f" {marks.mark(job).word.capitalize()}; no output yet.", "dim"))]
-
-    # Keys
+        if app.trouble:
+            said = explain.trouble(app.trouble, app.home.log)
+        elif self.engine is None:
+            said = explain.starting(app.awaited)
+        elif self._typed:
+            said = explain.no_match()
+        else:
+            said = explain.no_jobs(server.clients if server is not None else 0)
+        self.job_list.explain(said)
+        self._selection_moved()
 
     @work(group="filter", exclusive=True)
     async def action_filter(self) -> None:
@@ -441,5 +369,3 @@ class DashboardScreen(JobVerbs, SettingsVerbs, Moves):
     @on(Header.CapClicked)
     def _cap_clicked(self) -> None:
         self.action_cap()
-
-

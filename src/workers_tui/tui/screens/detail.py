@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 
 from textual import work
 from textual.app import ComposeResult
@@ -31,7 +31,7 @@ class DetailScreen(JobVerbs, Moves):
 
     def __init__(self, job_id: str) -> None:
         super().__init__()
-        self._id = job_id
+        self._job_id = job_id
         self._job: Job | None = None
         self._live = LiveText()
 
@@ -55,14 +55,14 @@ class DetailScreen(JobVerbs, Moves):
         """The job shown."""
         return self._job
 
-    def show(self, keys: Set[Key]) -> None:
+    def show(self, keys: AbstractSet[Key]) -> None:
         """Hand on what changed."""
         self.show_spend(keys)
-        if Key(Topic.JOB, self._id) in keys and self.board is not None:
-            self._show_job(self.board.get(Key(Topic.JOB, self._id)) or self._job)
-        if Key(Topic.OUTPUT, self._id) in keys:
+        if Key(Topic.JOB, self._job_id) in keys and self.board is not None:
+            self._show_job(self.board.get(Key(Topic.JOB, self._job_id)) or self._job)
+        if Key(Topic.OUTPUT, self._job_id) in keys:
             self._load_text()
-        if Key(Topic.TRACE, self._id) in keys:
+        if Key(Topic.TRACE, self._job_id) in keys:
             self._load_steps()
 
     def tick(self) -> None:
@@ -76,7 +76,7 @@ class DetailScreen(JobVerbs, Moves):
     async def _load(self) -> None:
         if self.engine is None:
             return
-        job = await self.attempt(self.engine.job(self._id))
+        job = await self.attempt(self.engine.job(self._job_id))
         if job is None:
             return
         self._show_job(job)
@@ -147,11 +147,9 @@ class DetailScreen(JobVerbs, Moves):
             self._load_steps()
         self._tell_text()
 
-    @work(group="steps", exclusive=True)
-    async def _load_steps(self) -> None:
+    def _load_steps(self) -> None:
         if self.engine is not None and self.query_one(Trace).display:
-            steps = await self.attempt(self.engine.agents.trace(self._id))
-            self.query_one(Trace).show(steps or ())
+            self.query_one(Trace).show(self.engine.agents.trace(self._job_id))
 
     def action_follow(self) -> None:
         """Follow the newest line, or stay."""

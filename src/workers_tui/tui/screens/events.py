@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -33,7 +33,7 @@ class EventsScreen(Moves):
         """It has the focus."""
         self.query_one(EventList).focus()
 
-    def show(self, keys: Set[Key]) -> None:
+    def show(self, keys: AbstractSet[Key]) -> None:
         """Take newer events."""
         self.show_spend(keys)
         if self.engine is None or not any(key.topic is Topic.EVENT for key in keys):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Set
+from collections.abc import Awaitable, Callable
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from textual.app import ComposeResult
 from textual.screen import Screen
@@ -30,12 +31,12 @@ LAST_HINTS = ("help", "leave")
 class Face(Screen[None]):
     """A screen with a header and a footer that is kept up to date from the board."""
 
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - Textual's own way
         (0, "-tiny"),
         (70, "-narrow"),
         (120, "-wide"),
     ]
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [
+    VERTICAL_BREAKPOINTS = [  # noqa: RUF012 - Textual's own way
         (0, "-low"),
         (18, "-flat"),
         (28, "-tall"),
@@ -55,7 +56,7 @@ class Face(Screen[None]):
         """What the screen is about."""
         raise NotImplementedError
 
-    def show(self, keys: Set[Key]) -> None:
+    def show(self, keys: AbstractSet[Key]) -> None:
         """Show the newest values of these keys."""
         raise NotImplementedError
 
@@ -116,12 +117,12 @@ class Face(Screen[None]):
         for header in self.query(Header):
             header.show_pulse(pulse)
 
-    def show_spend(self, keys: Set[Key]) -> None:
+    def show_spend(self, keys: AbstractSet[Key]) -> None:
         """Show the cap bar when the money moved."""
         if self.board is not None and Key(Topic.SPEND) in keys:
             self.query_one(Header).show_spend(self.board.get(Key(Topic.SPEND)))
 
-    def hidden_hints(self) -> Set[str]:
+    def hidden_hints(self) -> AbstractSet[str]:
         """Actions that would do nothing now: the footer leaves them out."""
         return frozenset()
 
@@ -162,9 +163,11 @@ class Face(Screen[None]):
         *,
         check: Check | None = None,
         changed: Callable[[str], None] | None = None,
+        hidden: bool = False,
     ) -> str | None:
         """A line of text from the footer; None when the user gave up."""
-        return await self.query_one(Footer).prompt(label, value, check=check, changed=changed)
+        footer = self.query_one(Footer)
+        return await footer.prompt(label, value, check=check, changed=changed, hidden=hidden)
 
     async def attempt(self, deed: Awaitable[T]) -> T | None:
         """Do something with the engine; say why when it is refused."""

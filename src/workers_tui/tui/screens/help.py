@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
-from workers_tui.tui import marks
+from workers_tui.tui import marks, words
 from workers_tui.tui.keymap import GROUPS, MOVES, read_keymap
 from workers_tui.tui.lines import LineView, Row, row
 from workers_tui.tui.panes.frame import Frame
@@ -21,11 +21,17 @@ NUMBERS = (
     ("~", "estimated here, not yet confirmed by the provider"),
     ("…", "pending: the provider will be asked"),
     ("?", "unknown; it counts against the cap as its estimate"),
-    ("–", "nothing yet"),
+    (words.NOTHING, "nothing yet"),
     (".11 / .21", "price of a million tokens in and out, in dollars"),
 )
 
-SHOWN = {"slash": "/", "question_mark": "?", "escape": "esc", "pageup": "page up", "pagedown": "page down"}
+SHOWN = {
+    "slash": "/",
+    "question_mark": "?",
+    "escape": "esc",
+    "pageup": "page up",
+    "pagedown": "page down",
+}
 
 
 class HelpText(LineView):
@@ -69,12 +75,16 @@ def rows_of(chosen: dict[str, str]) -> list[Row]:
             _pair(key_names(chosen.get(name, deed.keys)), deed.help) for name, deed in deeds.items()
         ]
         rows.append(row())
-    rows += [row((" Moving", "strong")), *(_pair(key_names(keys), text) for keys, _, text in MOVES), row()]
+    rows += [
+        row((" Moving", "strong")),
+        *(_pair(key_names(keys), text) for keys, _, text in MOVES),
+        row(),
+    ]
     rows += [row((" Marks of jobs", "strong")), *_marks(), row()]
     rows += [row((" Numbers", "strong")), *(_pair(sign, text) for sign, text in NUMBERS), row()]
     rows += [
         row((" Filters", "strong")),
-        _pair("state:failed", "jobs in a state; also tier: worker: model: project: session: kind: id:"),
+        _pair("state:failed", "a state; also tier: worker: model: project: session: kind: id:"),
         _pair("disk full", "jobs that hold both words; fields and words join"),
         row(),
         row((" Other keys: ", "dim"), ("keymap.json", ""), (" in the home, ", "dim"),
@@ -94,9 +104,7 @@ def _marks() -> list[Row]:
         marks.QUEUED, marks.RUNNING, marks.ASKING, marks.RETRY, marks.DONE,
         marks.FAILED, marks.CANCELLED, marks.LOST,
     )  # fmt: skip
-    return [
-        row((f" {mark.symbol:<{KEYS}}", mark.style), (_marked(mark), "")) for mark in every
-    ]
+    return [row((f" {mark.symbol:<{KEYS}}", mark.style), (_marked(mark), "")) for mark in every]
 
 
 def _marked(mark: marks.Mark) -> str:

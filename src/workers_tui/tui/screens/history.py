@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from textual import on, work
@@ -44,7 +44,7 @@ class HistoryScreen(JobVerbs, Moves):
         """The job under the cursor."""
         return self.query_one(HistoryList).selected
 
-    def show(self, keys: Set[Key]) -> None:
+    def show(self, keys: AbstractSet[Key]) -> None:
         """Newer values of the jobs in the list."""
         self.show_spend(keys)
         for key in keys:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from textual import work
 
 from workers_tui.engine.errors import WorkersError
-from workers_tui.engine.job import Job, JobKind
+from workers_tui.engine.job import Job, JobKind, Origin
 from workers_tui.home.files import write_atomic
 from workers_tui.tui import marks, pager, words
 from workers_tui.tui.keymap import bindings
@@ -31,7 +31,7 @@ class JobVerbs(Face):
         """The job in view."""
         raise NotImplementedError
 
-    def hidden_hints(self) -> Set[str]:
+    def hidden_hints(self) -> AbstractSet[str]:
         """Leave out what the job in view cannot do."""
         job = self.job()
         if job is None:
@@ -129,9 +129,20 @@ class JobVerbs(Face):
             return
         task = await self.prompt(f"next task for {job.worker or job.id}:")
         if task and task.strip() and self.engine is not None:
-            again = await self.attempt(self.engine.follow_up(job.id, task.strip()))
-            if again is not None:
-                self.say(f"{again.id} follows up {job.id}.")
+            await self._follow_up(job, task.strip())
+
+    async def _follow_up(self, job: Job, task: str) -> None:
+        # Needs the agents' part of the engine, which is loaded by then.
+        from workers_tui.engine.agent_request import FollowUp
+
+        if self.engine is None:
+            return
+        roots = (Path(job.project),) if job.project else (self.dashboard.folder,)
+        origin = Origin(roots=roots, project=job.project, session=job.session, client="dashboard")
+        request = FollowUp(target=job.id, prompt=task)
+        again = await self.attempt(self.engine.agents.followup(request, origin))
+        if again is not None:
+            self.say(f"{again.id} follows up {job.id}.")
 
     async def output(self, job: Job) -> str | None:
         """The whole output of a job."""
@@ -172,8 +183,9 @@ class JobVerbs(Face):
         typed = await self.prompt("save to:", f"{job.id}.txt", check=_check_path)
         if typed is None:
             return
-        path = Path(typed).expanduser().absolute()
-        if path.exists() and not await self.ask(f"replace {path.name}?"):
+        path = Path(typed).expanduser().absolute()  # noqa: ASYNC240 - one look at a path
+        there = await asyncio.to_thread(path.exists)
+        if there and not await self.ask(f"replace {path.name}?"):
             return
         try:
             await asyncio.to_thread(write_atomic, path, text, mode=PUBLIC_FILE)
@@ -192,6 +204,3 @@ def _check_path(typed: str) -> str:
     if not path.parent.is_dir():
         return f"!there is no directory {path.parent}"
     return "exists; asks before it is replaced" if path.exists() else f"in {path.parent}"
-
-
-

@@ -71,8 +71,6 @@ def _about(tier: TierView, model: str, price: Price | None) -> str:
     if model == tier.model:
         return "This is the present model."
     if price is None:
-        return (
-            "No price is known: strict mode refuses its calls until `prices` in models.json has one."
-        )
+        return "No price is known: strict mode refuses it until `prices` in models.json has one."
     new = words.prices(price.input, price.output)
     return f"enter: the next call on {safe.one_line(tier.name)} costs {new}, now {price_of(tier)}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 
 from textual.app import ComposeResult
 
@@ -27,7 +27,7 @@ class SavingsScreen(Moves):
         """It scrolls."""
         self.query_one("#explained").focus()
 
-    def show(self, keys: Set[Key]) -> None:
+    def show(self, keys: AbstractSet[Key]) -> None:
         """Show the newest figures."""
         self.show_spend(keys)
         view = self.board.get(Key(Topic.SAVINGS)) if self.board else None

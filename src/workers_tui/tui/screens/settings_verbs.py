@@ -130,7 +130,9 @@ class SettingsVerbs(Face):
     def _paused_providers(self) -> bool:
         board = self.board
         names = board.names(Topic.PROVIDER) if board else []
-        return any(board.get(Key(Topic.PROVIDER, name)).paused for name in names) if board else False
+        return (
+            any(board.get(Key(Topic.PROVIDER, name)).paused for name in names) if board else False
+        )
 
     def action_first_steps(self) -> None:
         """Show the first steps again."""

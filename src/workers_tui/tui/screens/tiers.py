@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from textual import on, work
@@ -35,7 +35,13 @@ class TiersScreen(SettingsVerbs, Moves):
     def body(self) -> ComposeResult:
         """Table and fields."""
         with Container(id="columns"):
-            yield Frame("Tiers", Static(id="head"), TierTable(id="table"), id="tiers", corners=("top", "top"))
+            yield Frame(
+                "Tiers",
+                Static(id="head"),
+                TierTable(id="table"),
+                id="tiers",
+                corners=("top", "top"),
+            )
             yield Frame("Fields", FieldList(id="fields"), id="tier", corners=("seam", "seam"))
 
     def on_mount(self) -> None:
@@ -46,13 +52,15 @@ class TiersScreen(SettingsVerbs, Moves):
         """The tier under the table's cursor."""
         return self.query_one(TierTable).selected
 
-    def show(self, keys: Set[Key]) -> None:
+    def show(self, keys: AbstractSet[Key]) -> None:
         """Hand on what changed."""
         self.show_spend(keys)
         if self.board is None or not {key.topic for key in keys} & {Topic.TIER, Topic.CONFIG}:
             return
         board, table = self.board, self.query_one(TierTable)
-        views: list[TierView] = [board.get(Key(Topic.TIER, name)) for name in board.names(Topic.TIER)]
+        views: list[TierView] = [
+            board.get(Key(Topic.TIER, name)) for name in board.names(Topic.TIER)
+        ]
         table.show(views)
         config: ConfigView | None = board.get(Key(Topic.CONFIG))
         frame = self.query_one("#tiers", Frame)

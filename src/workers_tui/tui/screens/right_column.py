@@ -1,0 +1,83 @@
+"""The right column of the first screen: tiers, budget, savings, events, and their titles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from workers_tui.engine.board import Key, Topic
+from workers_tui.tui import safe, words
+from workers_tui.tui.lines import Part
+from workers_tui.tui.panes import budget, savings, tiers
+from workers_tui.tui.panes.budget import BudgetView
+from workers_tui.tui.panes.events import EventList
+from workers_tui.tui.panes.frame import Frame
+from workers_tui.tui.panes.savings import SavingsView
+from workers_tui.tui.panes.tiers import TierList
+from workers_tui.tui.screens.face import Face
+
+if TYPE_CHECKING:
+    from workers_tui.engine.savings import SavingsView as Savings
+    from workers_tui.engine.spend import Spend
+    from workers_tui.engine.tiers import TierView
+
+
+class RightColumn(Face):
+    """A face with the four small panes."""
+
+    def show_tiers(self) -> None:
+        """Show the tiers and what their title says."""
+        board = self.board
+        if board is None:
+            return
+        listed: list[TierView] = [
+            board.get(Key(Topic.TIER, name)) for name in board.names(Topic.TIER)
+        ]
+        self.query_one(TierList).show(listed)
+        config = board.get(Key(Topic.CONFIG))
+        picks = words.plural(sum(tier.picks for tier in listed), "pick")
+        frame = self.query_one("#tiers", Frame)
+        if config is not None and config.error:
+            frame.tell((safe.one_line(config.error), "bad"))
+        elif self.narrow:
+            frame.tell(tiers.summary(listed), note=[picks, "  ", ("2", "key")])
+        else:
+            frame.tell(note=[picks])
+
+    def show_budget(self) -> None:
+        """Show the budget and what their title says."""
+        spend: Spend | None = self.board.get(Key(Topic.SPEND)) if self.board else None
+        if spend is None:
+            return
+        self.query_one(BudgetView).show(spend, self.now)
+        frame = self.query_one("#budget", Frame)
+        if self.narrow:
+            frame.tell(budget.summary(spend), note=[("3", "key")])
+        else:
+            frame.tell(note=[budget.burn(spend) or "today"])
+
+    def show_savings(self) -> None:
+        """Show the savings and what their title says."""
+        view: Savings | None = self.board.get(Key(Topic.SAVINGS)) if self.board else None
+        self.query_one(SavingsView).show(view)
+        frame = self.query_one("#savings", Frame)
+        if self.narrow:
+            frame.tell(savings.summary(view), note=[("4", "key")])
+        else:
+            frame.tell(note=["today"])
+
+    def show_events(self) -> None:
+        """Show the events and what their title says."""
+        if self.engine is None:
+            return
+        events = self.query_one(EventList)
+        events.add(self.engine.events.since(events.newest))
+        warnings, errors = events.counts
+        said = [(words.plural(errors, "error"), "bad")] if errors else []
+        said += [(words.plural(warnings, "warning"), "warn")] if warnings else []
+        self.query_one("#events", Frame).tell(note=joined(said))
+
+
+def joined(said: Iterable[Part]) -> list[Part]:
+    """Parts with dots between them."""
+    return [part for pair in said for part in ((" · ", ""), pair)][1:]
