@@ -8,13 +8,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.peers.agent_kit import rule, scripted, tool, world
+from tests.engine.agent_kit import rule, scripted, tool, world
 
 
 async def main(tmp: Path, command: str) -> None:
     """Start one agent and wait to be killed."""
     scenario = scripted(rule({"user": "wait"}, tool("Bash", command=command)))
-    async with world(tmp, scenario) as one:
+    async with world(tmp, scenario, real=True) as one:
         await one.start("wait", allowed_tools=("Bash",))
         await asyncio.Event().wait()
 

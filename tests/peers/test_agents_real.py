@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.peers.agent_kit import (
+from tests.engine.agent_kit import (
     CLAUDE,
     LOCAL_SECRETS,
     MODEL,
@@ -39,7 +39,7 @@ async def test_two_turns_with_tools_are_billed_to_the_token(tmp_path: Path) -> N
             tool("Read", file_path=str(tmp_path / "project/a.txt")),
         ),
     )
-    async with world(tmp_path, scenario) as one:
+    async with world(tmp_path, scenario, real=True) as one:
         (one.project / "a.txt").write_text("42\n")
         job = await one.run("read a.txt and answer")
         assert job.state is JobState.DONE, job.error
@@ -67,7 +67,7 @@ async def test_a_subagent_is_metered_and_named(tmp_path: Path) -> None:
             tool("Agent", description="look", prompt="find it", subagent_type="general-purpose"),
         ),
     )
-    async with world(tmp_path, scenario) as one:
+    async with world(tmp_path, scenario, real=True) as one:
         job = await one.run("ask a subagent", allowed_tools=("Task",))
         assert job.state is JobState.DONE, job.error
         bills = one.sim.book.all()
@@ -81,12 +81,12 @@ async def test_a_subagent_is_metered_and_named(tmp_path: Path) -> None:
 
 async def test_a_follow_up_resumes_the_session_also_after_a_restart(tmp_path: Path) -> None:
     scenario = scripted(rule({"user": "second"}, say("two")), rule({"user": "first"}, say("one")))
-    async with world(tmp_path, scenario) as one:
+    async with world(tmp_path, scenario, real=True) as one:
         first = await one.run("first")
         second = await one.engine.ended((await one.go_on(first.id, "second")).id)
         assert (await one.engine.text(second.id), second.parent) == ("two", first.id)
         assert second.last_action == "no tool was used: unverified"
-    async with world(tmp_path, scenario) as one:
+    async with world(tmp_path, scenario, real=True) as one:
         third = await one.engine.ended((await one.go_on(first.agent_session or "", "second")).id)
         assert third.state is JobState.DONE, third.error
         assert third.agent_session == second.agent_session == first.agent_session
@@ -124,7 +124,7 @@ def sleeping(number: int) -> str:
 
 async def test_a_cancel_in_mid_bash_leaves_no_process(tmp_path: Path) -> None:
     scenario = scripted(rule({"user": "wait"}, tool("Bash", command=sleeping(3071))))
-    async with world(tmp_path, scenario) as one:
+    async with world(tmp_path, scenario, real=True) as one:
         job = await one.start("wait", allowed_tools=("Bash",))
         await until(lambda: len(alive("sleep", "3071")) > 1)
         began = one.engine.clock.monotonic()
@@ -157,7 +157,7 @@ async def test_the_cap_ends_a_session_with_its_own_words(tmp_path: Path) -> None
     scenario = scripted(
         rule({"tool": "Read"}, say("on"), tool("Read", file_path="a.txt"), completion_tokens=9000)
     )
-    async with world(tmp_path, scenario, daily_budget_usd=0.15) as one:
+    async with world(tmp_path, scenario, real=True, daily_budget_usd=0.15) as one:
         (one.project / "a.txt").write_text("x")
         job = await one.run("go on for ever")
         assert job.state is JobState.FAILED
@@ -181,7 +181,7 @@ async def test_hostile_settings_of_project_and_identity_change_nothing(tmp_path:
     }
     hook = {"hooks": [{"type": "command", "command": f"touch {tmp_path}/hooked"}]}
     settings = {"env": evil, "apiKeyHelper": "echo evil", "hooks": {"SessionStart": [hook]}}
-    async with world(tmp_path, scenario) as one:
+    async with world(tmp_path, scenario, real=True) as one:
         claude = one.project / ".claude"
         claude.mkdir()
         for name in ("settings.json", "settings.local.json"):
@@ -204,7 +204,7 @@ async def test_bash_finds_no_key_of_anybody(tmp_path: Path) -> None:
     scenario = scripted(
         rule({"answers": "Bash"}, say("looked")), rule({"user": "look"}, tool("Bash", command=look))
     )
-    async with world(tmp_path, scenario) as one:
+    async with world(tmp_path, scenario, real=True) as one:
         job = await one.run("look", allowed_tools=("Bash",), permission_mode="acceptEdits")
         assert job.state is JobState.DONE, job.error
         (seen,) = [s for s in one.engine.agents.trace(job.id) if s.kind is StepKind.RESULT]

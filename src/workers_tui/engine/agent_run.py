@@ -117,9 +117,9 @@ class AgentRun:
         try:
             await process.prompt(prompt)
             await self._follow(process, account)
-            code = await self._leave(process)
+            await self._leave(process)
         finally:
-            await asyncio.shield(self._end(process, account, launch))
+            code = await asyncio.shield(self._end(process, account, launch))
         known = Circumstances(
             code, process.complaint, account.refused, account.failure, account.trouble
         )
@@ -185,23 +185,21 @@ class AgentRun:
             cost=account.cost,
         )
 
-    async def _leave(self, process: AgentProcess) -> int | None:
+    async def _leave(self, process: AgentProcess) -> None:
         """Let it end by itself after its result; one that lingers is ended by us."""
-        process.close_input()
         if self._result is None:
-            return None
+            return
+        process.close_input()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._limits.linger):
-                return await process.ended()
-        return None
+                await process.ended()
 
-    async def _end(self, process: AgentProcess, account: Account, launch: Launch) -> None:
+    async def _end(self, process: AgentProcess, account: Account, launch: Launch) -> int:
         """Nothing is alive, everything is booked, the token is dead."""
         try:
             if self._result is None:
-                await process.stop(self._limits.interrupt)
-            else:
-                await process.stop_now()
+                return await process.stop(self._limits.interrupt)
+            return await process.stop_now()
         finally:
             process.close()
             launch.token_file.unlink(missing_ok=True)

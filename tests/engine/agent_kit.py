@@ -1,4 +1,7 @@
-"""A whole installation for tests with real Claude Code: engine, server, worker, simulator."""
+"""A whole installation for tests of agents: engine, gateway, worker, simulator, Claude Code.
+
+Claude Code is a stand-in unless the test asks for the real one.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,24 @@ import asyncio
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 
+from workers_tui.engine.agent_limits import Limits
 from workers_tui.engine.agent_request import AgentRequest, FollowUp
-from workers_tui.engine.board import Key, Topic
+from workers_tui.engine.board import Key, ServerView, Topic
 from workers_tui.engine.engine import Engine, EngineOptions
 from workers_tui.engine.job import Job, Origin
 from workers_tui.home.places import Home
-from workers_tui.server.host import Host
+from workers_tui.server.gateway import gateway_app
 from workers_tui.simulator.scenario import Scenario, scenario_of
 from workers_tui.simulator.simulator import Simulator
 
@@ -66,13 +73,19 @@ class World:
     home: Home
     project: Path
     root: Path
-    host: Host
 
     @property
     def origin(self) -> Origin:
         return Origin((self.project,), project=str(self.project), client="test")
 
-    async def start(self, prompt: str, **more: Any) -> Job:
+    def identity(self, *, plan: bool | None = None, **env: str) -> None:
+        """Change the worker's settings.json."""
+        path = self.root / "glm" / "settings.json"
+        raw = json.loads(path.read_text())
+        raw["env"] |= env
+        path.write_text(json.dumps(raw if plan is None else raw | {"plan": plan}))
+
+    async def start(self, prompt: str | None, **more: Any) -> Job:
         return await self.engine.agents.start(AgentRequest(prompt, **more), self.origin)
 
     async def go_on(self, target: str, prompt: str) -> Job:
@@ -95,9 +108,53 @@ class World:
             watcher.close()
 
 
+def fake_claude(tmp: Path) -> str:
+    """The stand-in as a program."""
+    program = tmp / "claude"
+    script = Path(__file__).with_name("fake_claude.py")
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -S {script} "$@"\n')
+    program.chmod(0o755)
+    return str(program)
+
+
 @asynccontextmanager
-async def world(tmp: Path, scenario: Scenario, **settings: Any) -> AsyncIterator[World]:
+async def serving(engine: Engine) -> AsyncIterator[None]:
+    """The gateway alone, on a port of its own."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    gateway = gateway_app(engine)
+    config = uvicorn.Config(gateway, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
+    server = QuietServer(config)
+    task = asyncio.create_task(server.serve([listener]))
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+    engine.board.put(Key(Topic.SERVER), ServerView(url))
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await task
+
+
+class QuietServer(uvicorn.Server):
+    """Leaves the test's signal handlers alone."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@asynccontextmanager
+async def world(
+    tmp: Path,
+    scenario: Scenario | None = None,
+    *,
+    real: bool = False,
+    limits: Limits | None = None,
+    environ: Mapping[str, str] | None = None,
+    **settings: Any,
+) -> AsyncIterator[World]:
     """An installation that talks to a simulator with this scenario."""
+    scenario = scenario or scripted()
     home = Home(tmp / "home", tmp / "home")
     project, root = tmp / "project", tmp / "workers"
     for place in (home.config, project, root / "glm"):
@@ -113,18 +170,19 @@ async def world(tmp: Path, scenario: Scenario, **settings: Any) -> AsyncIterator
             "ANTHROPIC_DEFAULT_HAIKU_MODEL": SMALL,
         }
         (root / "glm" / "settings.json").write_text(json.dumps({"env": env}))
-        environ = {
+        variables = {
             "PATH": os.environ["PATH"],
             "HOME": str(tmp),
             "CLAUDE_WORKERS_ROOT": str(root),
-            "WORKERS_CLAUDE_BIN": CLAUDE or "",
+            "WORKERS_CLAUDE_BIN": (CLAUDE or "") if real else fake_claude(tmp),
             **LOCAL_SECRETS,
+            **(environ or {}),
         }
-        engine = await Engine.start(EngineOptions(home=home, environ=environ))
-        host = Host(engine, port=0, project=project)
-        await host.start()
+        engine = await Engine.start(EngineOptions(home=home, environ=variables, watch=False))
+        engine.agents.limits = limits or engine.agents.limits
         try:
-            yield World(engine, sim, home, project, root, host)
+            async with serving(engine):
+                yield World(engine, sim, home, project, root)
+                await engine.agents.close("the test is over")
         finally:
-            await host.stop("the test is over")
             await engine.close()
