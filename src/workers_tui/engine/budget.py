@@ -8,6 +8,7 @@ leaves either the hold or the bill.
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from zoneinfo import ZoneInfo
 from workers_tui.engine import facts, holds, ledger_rows
 from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.clock import Clock
-from workers_tui.engine.errors import BudgetRefused
+from workers_tui.engine.errors import BudgetRefused, StoreError
 from workers_tui.engine.holds import MIGRATIONS, Hold
 from workers_tui.engine.job import JobKind
 from workers_tui.engine.ledger import Entry, Ledger
@@ -28,6 +29,8 @@ from workers_tui.engine.spend import BudgetRules, Spend, look
 from workers_tui.engine.store import Store
 
 __all__ = ["MIGRATIONS", "Ask", "Budget", "BudgetRules", "Hold", "Spend"]
+
+log = logging.getLogger(__name__)
 
 OnWait = Callable[[str], Awaitable[None]]
 
@@ -79,6 +82,7 @@ class Budget:
         self._engine = engine_id
         self._zone_setting: str | None = None
         self._bell = asyncio.Event()
+        self._rung: tuple[object, ...] | None = None
         self._turn = 0
         self._tasks: set[asyncio.Task[object]] = set()
         store.on_foreign_commit(self._refresh_soon)
@@ -215,18 +219,31 @@ class Budget:
     def _show(self, spend: Spend, *, ring: bool = True) -> None:
         self._turn += 1
         self._board.put(Key(Topic.SPEND), spend)
-        if ring:
+        rung, self._rung = self._rung, _room(spend) if ring else None
+        if ring and rung != self._rung:
             self._bell.set()
             self._bell = asyncio.Event()
 
+    async def _refresh_quietly(self) -> None:
+        try:
+            await self.refresh()
+        except StoreError as error:
+            log.warning("cannot look at the day's spend: %s", error)
+
     def _refresh_soon(self) -> None:
-        task: asyncio.Task[object] = asyncio.get_running_loop().create_task(self.refresh())
+        loop = asyncio.get_running_loop()
+        task: asyncio.Task[object] = loop.create_task(self._refresh_quietly())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
 
 def _look_only(conn: sqlite3.Connection, now: datetime, rules: BudgetRules) -> Spend:
     return look(conn, now, facts.zone_of(conn), rules)
+
+
+def _room(spend: Spend) -> tuple[object, ...]:
+    """What decides whether a waiting request may go."""
+    return spend.day, spend.cap_pico, spend.spent_pico, spend.held_pico
 
 
 def _fits(pico: Pico, spend: Spend) -> bool:

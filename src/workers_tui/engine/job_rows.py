@@ -83,6 +83,24 @@ _encoder = msgspec.json.Encoder(enc_hook=_encode_other)
 _decoder = msgspec.json.Decoder(Job, dec_hook=_decode_other)
 
 
+def clean(job: Job) -> Job:
+    """The job as the table can hold it: halves of surrogate pairs become question marks."""
+    try:
+        _encoder.encode(job)
+    except UnicodeEncodeError:
+        return msgspec.convert(_scrub(msgspec.to_builtins(job, enc_hook=_encode_other)), Job,
+                               dec_hook=_decode_other)  # fmt: skip
+    return job
+
+
+def _scrub(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", errors="replace").decode()
+    if isinstance(value, dict):
+        return {name: _scrub(part) for name, part in value.items()}
+    return [_scrub(part) for part in value] if isinstance(value, list | tuple) else value
+
+
 def insert(conn: sqlite3.Connection, job: Job) -> int:
     """Add a job; return its change number. Raises sqlite3.IntegrityError for a used id."""
     change = _next_change(conn)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import logging
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterable
@@ -20,7 +21,7 @@ from typing import Any
 from workers_tui.engine import job_rows
 from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.clock import Clock
-from workers_tui.engine.errors import UnknownJob, WrongUse
+from workers_tui.engine.errors import StoreError, UnknownJob, WrongUse
 from workers_tui.engine.job import (
     ENDED,
     NEXT,
@@ -50,6 +51,8 @@ __all__ = [
     "Sent",
     "WaitingFor",
 ]
+
+log = logging.getLogger(__name__)
 
 ID_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 """Base 32 without letters that look like others."""
@@ -81,15 +84,17 @@ class Jobs:
 
     async def load(self) -> None:
         """Put the newest jobs of all engines on the board; call once at start."""
-        self._seen, jobs = await self._store.read(lambda conn: job_rows.newest(conn, SHOWN))
+        newest, jobs = await self._store.read(lambda conn: job_rows.newest(conn, SHOWN))
+        self._seen = newest
         for job in jobs:
-            self._put(job, self._seen)
+            self._put(job, newest)
+        await self.refresh()  # a bell that rang meanwhile was not followed
 
     async def create(self, job: Job) -> Job:
         """Add a job. It gets an id, this engine and a result path where it has none."""
         given = job.id
         while True:
-            fresh = self._complete(replace(job, id=given or new_id()))
+            fresh = job_rows.clean(self._complete(replace(job, id=given or new_id())))
             try:
                 change = await self._store.write(partial(job_rows.insert, job=fresh), durable=False)
             except sqlite3.IntegrityError:
@@ -115,7 +120,7 @@ class Jobs:
             if old.state.ended:
                 new = _correct(old, changes)
             else:
-                new = _advance(old, {**shown, **changes}, now)
+                new = job_rows.clean(_advance(old, {**shown, **changes}, now))
             return job_rows.update(conn, new), new
 
         ends = changes.get("state") in ENDED
@@ -241,7 +246,10 @@ class Jobs:
     async def _look(self) -> None:
         while self._look_again:
             self._look_again = False
-            await self.refresh()
+            try:
+                await self.refresh()
+            except StoreError as error:
+                log.warning("cannot look for other engines' jobs: %s", error)
 
     def _complete(self, job: Job) -> Job:
         return replace(

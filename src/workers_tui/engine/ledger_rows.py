@@ -176,12 +176,7 @@ def add(
     number: int | None = None,
 ) -> Row:
     """Book an entry. Raises sqlite3.IntegrityError when its call is booked already."""
-    entry = replace(
-        entry,
-        task=" ".join(entry.task.split())[:TASK_SHOWN],
-        usage=_clamped(entry.usage),
-        cost=plausible(entry.cost),
-    )
+    entry = _fit(entry)
     row = _insert(conn, entry, day, charge_pico, number)
     if entry.generation_id and entry.cost.source in OPEN:
         conn.execute("INSERT OR IGNORE INTO open_calls (call) VALUES (?)", (entry.call,))
@@ -452,6 +447,27 @@ def _sum_values(totals: Totals) -> Iterator[int]:
         totals.unknown_calls,
         totals.charged_pico,
     )
+
+
+def _fit(entry: Entry) -> Entry:
+    """The entry as columns can hold it; much of it is what a provider sent."""
+    texts = {
+        name: text.encode("utf-8", errors="replace").decode()
+        for name in _TEXTS
+        if (text := getattr(entry, name)) is not None
+    }
+    texts["task"] = " ".join(texts["task"].split())[:TASK_SHOWN]
+    return replace(
+        entry,
+        usage=_clamped(entry.usage),
+        cost=plausible(entry.cost),
+        ms=min(max(0, entry.ms), MOST_TOKENS),
+        **texts,
+    )
+
+
+_TEXTS = ("call", "job", "tier", "model", "provider", "task", "status", "finish_reason",
+          "project", "session", "generation_id")  # fmt: skip
 
 
 def _clamped(usage: Usage) -> Usage:

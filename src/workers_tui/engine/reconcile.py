@@ -2,7 +2,7 @@
 
 Calls whose cost is pending or estimated are asked for by generation id. A
 bill appears late, above all after a cancelled stream, so what is not there
-yet is asked for again, and at the next start.
+yet is asked for again a few times, and at the next start.
 """
 
 from __future__ import annotations
@@ -76,6 +76,39 @@ class Drift:
     providers: tuple[ProviderDrift, ...] = ()
 
 
+class _Schedule:
+    """When each open call is asked for next; one that stays open is left to the next start."""
+
+    def __init__(self) -> None:
+        self._tries: dict[str, int] = {}
+        self._due: dict[str, float] = {}
+
+    def add(self, calls: Iterable[str], now: float) -> None:
+        """Plan the calls that are new here, forget those that are settled."""
+        open_ = set(calls)
+        for call in self._tries.keys() - open_:
+            del self._tries[call]
+            self._due.pop(call, None)
+        for call in open_ - self._tries.keys():
+            self._tries[call] = 0
+            self._due[call] = now + DELAYS[0]
+
+    def next(self) -> float | None:
+        """When the next call is due; None when none is."""
+        return min(self._due.values(), default=None)
+
+    def take_due(self, now: float) -> frozenset[str]:
+        """The calls to ask for now; each is planned once more, later."""
+        due = frozenset(call for call, at in self._due.items() if at <= now)
+        for call in due:
+            self._tries[call] += 1
+            if self._tries[call] < len(DELAYS):
+                self._due[call] = now + DELAYS[self._tries[call]]
+            else:
+                del self._due[call]
+        return due
+
+
 class Reconciler:
     """Settles open costs, by hand or in the background."""
 
@@ -97,32 +130,26 @@ class Reconciler:
         self._settled = callback
 
     async def run(self) -> None:
-        """Ask after each call that was booked open, and at the start; until cancelled."""
+        """Ask for what is open at the start and for each call booked open; until cancelled."""
+        schedule = _Schedule()
         while True:
-            for delay in DELAYS:
-                drift = await self._quietly()
-                if drift is None or not drift.still_open:
-                    break
-                self._bell.clear()
-                await self._pause(delay)
             self._bell.clear()
-            if not await self._ledger.pending():
-                await self._bell.wait()
-                await self._clock.sleep(DELAYS[0])
-            else:
-                await self._pause(DELAYS[-1])
+            try:
+                entries = await self._ledger.pending()
+                schedule.add((entry.call for entry in entries), self._clock.monotonic())
+                due = schedule.take_due(self._clock.monotonic())
+                drift = await self._settle([entry for entry in entries if entry.call in due])
+            except StoreError as error:
+                log.warning("cannot settle open costs: %s", error)
+                await self._clock.sleep(DELAYS[-1])
+                continue
+            if drift.settled and self._settled is not None:
+                await self._settled(drift)
+            await self._until(schedule.next())
 
     async def settle_open(self) -> Drift:
         """Ask for every open cost once."""
-        entries = await self._ledger.pending()
-        settled, changed = 0, 0
-        for entry in entries:
-            cost = await self._ask_one(entry)
-            if cost is None or cost.pico is None:
-                continue
-            changed += await self._correct(entry, cost)
-            settled += 1
-        return Drift(len(entries), settled, changed, len(entries) - settled)
+        return await self._settle(await self._ledger.pending())
 
     async def reconcile(self, providers: Iterable[str]) -> Drift:
         """Settle what can be settled, then compare the UTC day with every provider's key."""
@@ -132,22 +159,21 @@ class Reconciler:
             drift.asked, drift.settled, drift.changed_pico, drift.still_open, tuple(compared)
         )
 
-    async def _quietly(self) -> Drift | None:
-        try:
-            drift = await self.settle_open()
-            if drift.settled and self._settled is not None:
-                await self._settled(drift)
-            return drift
-        except StoreError as error:
-            log.warning("cannot settle open costs: %s", error)
-            return None
+    async def _settle(self, entries: list[Entry]) -> Drift:
+        settled, changed = 0, 0
+        for entry in entries:
+            cost = await self._ask_one(entry)
+            if cost is not None and cost.pico is not None:
+                changed += await self._correct(entry, cost)
+                settled += 1
+        return Drift(len(entries), settled, changed, len(entries) - settled)
 
-    async def _pause(self, seconds: float) -> None:
-        """Wait, but no longer than until another call is booked open."""
-        waits = [
-            asyncio.ensure_future(self._clock.sleep(seconds)),
-            asyncio.ensure_future(self._bell.wait()),
-        ]
+    async def _until(self, due: float | None) -> None:
+        """Wait until a call is due, or another one is booked open."""
+        waits: list[asyncio.Future[object]] = [asyncio.ensure_future(self._bell.wait())]
+        if due is not None:
+            left = max(0.0, due - self._clock.monotonic())
+            waits.append(asyncio.ensure_future(self._clock.sleep(left)))
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:

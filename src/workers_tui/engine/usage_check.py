@@ -18,7 +18,7 @@ def count_bad(path: Path, state: str | None) -> tuple[int, str | None]:
     """
     try:
         file = path.open("rb")
-    except FileNotFoundError:
+    except OSError:  # missing, or of no use: the ledger tells when it cannot write it
         return 0, None
     with file:
         inode = path.stat().st_ino
