@@ -1,4 +1,4 @@
-"""A living headless Claude Code: told things on stdin, its events kept; the user's own untouched."""
+"""A living headless Claude Code, told things on stdin; nothing is the user's own."""
 
 from __future__ import annotations
 

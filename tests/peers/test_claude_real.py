@@ -7,19 +7,18 @@ import json
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.peers.claude import Claude, over_http, over_stdio
 from tests.peers.peers import peer
+from tests.peers.shop import Shop
 
-from workers_tui.engine.engine import Engine, EngineOptions
+from workers_tui.engine.engine import Engine
 from workers_tui.engine.job import Job, JobState
 from workers_tui.home.places import Home
-from workers_tui.home.server_record import ensure_token, read_record
-from workers_tui.server.host import Host, Kind
+from workers_tui.home.server_record import read_record
 from workers_tui.simulator.scenario import Scenario, scenario_of
 from workers_tui.simulator.simulator import Simulator
 
@@ -63,39 +62,12 @@ ARCHITECT = scenario_of(
 )
 
 
-class Shop:
-    """A home, a provider, and engines with servers that are opened and closed."""
+class Stage(Shop):
+    """A shop with a simulated provider."""
 
     def __init__(self, home: Home, upstream: Simulator) -> None:
-        self.home = home
+        super().__init__(home, upstream.url)
         self.upstream = upstream
-        self.environ = {
-            "OPENROUTER_BASE_URL": upstream.url,
-            "OPENROUTER_API_KEY": "sk-or-test",
-            "HOME": str(home.state.parent),
-        }
-
-    @asynccontextmanager
-    async def open(
-        self, kind: Kind = "dashboard", port: int = 0
-    ) -> AsyncIterator[tuple[Engine, Host]]:
-        """What a dashboard or `serve` runs."""
-        engine = await Engine.start(EngineOptions(home=self.home, environ=self.environ))
-        host = Host(engine, port=port, kind=kind)
-        try:
-            await host.start()
-            yield engine, host
-        finally:
-            await host.stop("the test closed it")
-            await engine.close()
-
-    async def jobs(self) -> list[Job]:
-        """All jobs in the store, oldest first."""
-        engine = await Engine.start(EngineOptions(home=self.home, environ=self.environ))
-        try:
-            return (await engine.list_jobs(limit=500))[::-1]
-        finally:
-            await engine.close()
 
 
 @pytest.fixture
@@ -105,10 +77,9 @@ async def architect() -> AsyncIterator[Simulator]:
 
 
 @pytest.fixture
-async def shop(home: Home) -> AsyncIterator[Shop]:
-    ensure_token(home)
+async def shop(home: Home) -> AsyncIterator[Stage]:
     async with Simulator(Scenario()) as upstream:
-        yield Shop(home, upstream)
+        yield Stage(home, upstream)
 
 
 @pytest.fixture
@@ -131,7 +102,7 @@ async def begin(tmp_path: Path, architect: Simulator) -> AsyncIterator[Begin]:
 
 @pytest.mark.parametrize("door", ["stdio", "http"])
 async def test_a_file_of_300_kb_goes_to_a_worker_and_never_to_the_architect(
-    shop: Shop, begin: Begin, architect: Simulator, tmp_path: Path, door: str
+    shop: Stage, begin: Begin, architect: Simulator, tmp_path: Path, door: str
 ) -> None:
     async with shop.open() as (engine, host):
         assert host.url is not None
@@ -153,7 +124,7 @@ async def test_a_file_of_300_kb_goes_to_a_worker_and_never_to_the_architect(
     assert SECRET_LINE not in json.dumps([seen.body for seen in architect.seen])
 
 
-async def test_nobody_serves_and_the_first_call_still_comes_home(shop: Shop, begin: Begin) -> None:
+async def test_nobody_serves_and_the_first_call_still_comes_home(shop: Stage, begin: Begin) -> None:
     claude = await begin(over_stdio(shop.home, **shop.environ))
     await claude.say("ONE")
     record = read_record(shop.home)
@@ -162,7 +133,7 @@ async def test_nobody_serves_and_the_first_call_still_comes_home(shop: Shop, beg
     assert "job=" in claude.tool_results()[0]
 
 
-async def test_two_delegations_in_one_message_both_come_home(shop: Shop, begin: Begin) -> None:
+async def test_two_delegations_in_one_message_both_come_home(shop: Stage, begin: Begin) -> None:
     async with shop.open() as (engine, _):
         claude = await begin(over_stdio(shop.home))
         await claude.say("TWO")
@@ -173,7 +144,7 @@ async def test_two_delegations_in_one_message_both_come_home(shop: Shop, begin: 
     assert {job.tool_use_id for job in jobs} == set(claude.tool_uses())
 
 
-async def test_a_subagent_delegates_under_its_parents_session(shop: Shop, begin: Begin) -> None:
+async def test_a_subagent_delegates_under_its_parents_session(shop: Stage, begin: Begin) -> None:
     async with shop.open() as (engine, _):
         claude = await begin(over_stdio(shop.home))
         await claude.say("AGENT")
@@ -185,7 +156,7 @@ async def test_a_subagent_delegates_under_its_parents_session(shop: Shop, begin:
 
 @pytest.mark.parametrize("door", ["stdio", "http"])
 async def test_an_interrupt_cancels_the_job_and_closes_the_upstream(
-    shop: Shop, begin: Begin, door: str
+    shop: Stage, begin: Begin, door: str
 ) -> None:
     shop.upstream.change(scenario_of({"default": {"text": "x" * 4000, "tokens_per_second": 5}}))
     async with shop.open() as (engine, host):
@@ -202,7 +173,7 @@ async def test_an_interrupt_cancels_the_job_and_closes_the_upstream(
 
 
 async def test_a_dashboard_is_opened_and_closed_ten_times_under_one_session(
-    shop: Shop, begin: Begin
+    shop: Stage, begin: Begin
 ) -> None:
     async with shop.open() as (engine, _):
         claude = await begin(over_stdio(shop.home))
@@ -218,7 +189,7 @@ async def test_a_dashboard_is_opened_and_closed_ten_times_under_one_session(
     assert len(claude.tool_results()) == 11
 
 
-async def test_a_server_that_went_away_is_used_again_over_http(shop: Shop, begin: Begin) -> None:
+async def test_a_server_that_went_away_is_used_again_over_http(shop: Stage, begin: Begin) -> None:
     async with shop.open() as (_, host):
         assert host.url is not None
         url, port = host.url, int(host.url.split(":")[2].split("/")[0])

@@ -99,7 +99,8 @@ class Gate:
     def _refusal(self, path: str, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         if headers.get(b"host", b"").lower() not in self._hosts:
             return 421, "this server answers on its loopback address only"
-        if b"origin" in headers:
+        origin = headers.get(b"origin")
+        if origin is not None and origin.removeprefix(b"http://") not in self._hosts:
             return 403, "web pages may not call this server"
         if path == OPEN or path.startswith(OWN_TOKENS + "/"):
             return None

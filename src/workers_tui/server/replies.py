@@ -41,7 +41,7 @@ def money(cost: Cost | None) -> str:
         return "$0 (nothing sent)"
     if cost.pico is None:
         return f"$? ({cost.source.value})"
-    text = f"{to_usd(cost.pico):.6f}".rstrip("0")
+    text = f"{to_usd(cost.pico):.8f}".rstrip("0")
     return f"${text + '0' if text.endswith('.') else text} ({cost.source.value})"
 
 
