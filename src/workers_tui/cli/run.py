@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from workers_tui.cli.common import Options, open_engine, print_json, run_async
-from workers_tui.cli.words import first_line
+from workers_tui.cli.words import cost, first_line
 from workers_tui.engine.engine import Engine
 from workers_tui.engine.job import CallRequest, Job, JobState, Origin
 from workers_tui.engine.shapes import SCHEMA, job_json
@@ -65,12 +65,22 @@ async def _show(engine: Engine, job: Job, *, as_json: bool) -> None:
         click.echo(f"wrote {job.written}")
     elif job.state is JobState.DONE:
         click.echo(text)
+    if job.state is not JobState.DONE:
+        click.echo(f"workers-tui: {_failure(job, text)}", err=True)
+        return
     click.echo(first_line(job), err=True)
     if job.truncated:
         click.echo("workers-tui: the answer was cut at the output limit", err=True)
-    if job.error:
-        kept = f"; what came is in job {job.id}" if text else ""
-        click.echo(f"workers-tui: {job.error}{kept}", err=True)
+
+
+def _failure(job: Job, text: str) -> str:
+    """What went wrong, what it cost and where the rest is, in one line."""
+    said = [job.error or job.state.value]
+    if job.cost is not None:
+        said.append(f"{cost(job.cost)} spent")
+    if text:
+        said.append(f"what came: workers-tui jobs show {job.id}")
+    return "; ".join(said)
 
 
 def exit_code(engine: Engine, job: Job) -> int:
