@@ -52,6 +52,15 @@ class Sums(NamedTuple):
 NOTHING = Sums()
 
 
+class CellKey(NamedTuple):
+    """Which messages a cell sums up."""
+
+    session: int
+    model: int
+    day: int
+    step: int
+
+
 def total(sums: Iterable[Sums]) -> Sums:
     """All together."""
     columns = zip(*sums, strict=True)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from workers_tui.engine.cells import NOTHING, Sums, day_of, of_counts, step_of, zone
+from workers_tui.engine.cells import NOTHING, CellKey, Sums, day_of, of_counts, step_of, zone
 from workers_tui.engine.index_tables import MIGRATIONS
 from workers_tui.engine.messages import Merging
 from workers_tui.engine.transcript_files import Source, TranscriptFile
@@ -26,15 +26,6 @@ __all__ = ["MIGRATIONS", "CellKey", "FileNews", "apply", "places", "prepare_sour
 MANY = 500
 """Keys asked for in one statement."""
 COLUMNS = "messages,input,output,creation,creation_1h,read,web,fast,odd,unfinished"
-
-
-class CellKey(NamedTuple):
-    """Which messages a cell sums up."""
-
-    session: int
-    model: int
-    day: int
-    step: int
 
 
 class FileNews(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from workers_tui.engine.cells import Sums, day_of, of_counts, step_of
+from workers_tui.engine.cells import CellKey, Sums, day_of, of_counts, step_of
 from workers_tui.engine.transcripts import News
 
 _SUMS = ", ".join(f"sum(c.{name})" for name in Sums._fields)
@@ -24,6 +24,15 @@ class CellRow(NamedTuple):
     day: int
     step: int
     sums: Sums
+
+
+class SessionName(NamedTuple):
+    """What a session's number stands for."""
+
+    number: int
+    owner: str
+    project: str
+    name: str
 
 
 class FileCounts(NamedTuple):
@@ -103,33 +112,67 @@ def cell_rows(
     return found + [row for row in _twins(conn, ids, by) if row.day >= since]
 
 
-def _twins(conn: Connection, sources: list[int], by: str) -> list[CellRow]:
-    """What several directories of one owner hold twice, negative."""
+def cells(conn: Connection, sources: Sequence[int]) -> list[tuple[CellKey, Sums]]:
+    """Every cell of the sources, by number."""
     marks = ",".join("?" * len(sources))
     rows = conn.execute(
-        "SELECT DISTINCT t.key, o.owner, p.slug, p.path, s.name, m.name, a.at, a.input, a.output, "  # noqa: S608
-        "a.creation, a.creation_1h, a.read, a.web, a.flags FROM twin t "
+        "SELECT c.* FROM cell c JOIN session s ON s.id = c.session "  # noqa: S608
+        f"JOIN project p ON p.id = s.project WHERE p.source IN ({marks})",
+        list(sources),
+    )
+    return [(CellKey(*row[:4]), Sums(*row[4:])) for row in rows]
+
+
+def session_names(conn: Connection, above: int = 0) -> list[SessionName]:
+    """Sessions with a number above this one."""
+    rows = conn.execute(
+        "SELECT s.id, o.owner, p.slug, s.name FROM session s JOIN project p ON p.id = s.project "
+        "JOIN source o ON o.id = p.source WHERE s.id > ?",
+        (above,),
+    )
+    return [SessionName(*row) for row in rows]
+
+
+def model_names(conn: Connection) -> dict[int, str]:
+    """Every model by its number."""
+    return dict(conn.execute("SELECT id, name FROM model").fetchall())
+
+
+def _twins(conn: Connection, sources: list[int], by: str) -> list[CellRow]:
+    """What several directories of one owner hold twice, negative."""
+    doubled = twin_cells(conn, sources)
+    if not doubled:
+        return []
+    names = {one.number: one for one in session_names(conn)}
+    models = model_names(conn)
+    found = []
+    for key, sums in doubled:
+        home = names[key.session]
+        project = home.project if by else ""
+        session = home.name if by == "session" else ""
+        model = models[key.model]
+        found.append(CellRow(home.owner, project, "", session, model, key.day, key.step, sums))
+    return found
+
+
+def twin_cells(conn: Connection, sources: Sequence[int]) -> list[tuple[CellKey, Sums]]:
+    """The messages that several directories of one owner hold, as negative sums."""
+    marks = ",".join("?" * len(sources))
+    rows = conn.execute(
+        "SELECT DISTINCT a.key, a.session, a.model, a.at, a.input, a.output, a.creation, "  # noqa: S608
+        "a.creation_1h, a.read, a.web, a.flags FROM twin t "
         "JOIN message a ON a.key = t.key JOIN session s ON s.id = a.session "
-        "JOIN project p ON p.id = s.project JOIN source o ON o.id = p.source "
-        "JOIN model m ON m.id = a.model "
-        "JOIN message b ON b.key = t.other JOIN session sb ON sb.id = b.session "
-        "JOIN project pb ON pb.id = sb.project "
+        "JOIN project p ON p.id = s.project JOIN message b ON b.key = t.other "
+        "JOIN session sb ON sb.id = b.session JOIN project pb ON pb.id = sb.project "
         f"WHERE p.source IN ({marks}) AND pb.source IN ({marks})",
         (*sources, *sources),
     )
     return [
-        CellRow(
-            owner,
-            project if by else "",
-            path if by else "",
-            session if by == "session" else "",
-            model,
-            day_of(at),
-            step_of(counts[0] + counts[2] + counts[4]),
-            Sums().minus(of_counts(counts[:6], counts[6])),
+        (
+            CellKey(session, model, day_of(at), step_of(counts[0] + counts[2] + counts[4])),
+            Sums().minus(of_counts((counts[0], *counts[1:6]), counts[6])),
         )
-        for _, owner, project, path, session, model, at, *rest in rows
-        for counts in (tuple(rest),)
+        for _, session, model, at, *counts in rows
     ]
 
 

@@ -7,15 +7,15 @@ for one file looks at nothing else.
 
 from __future__ import annotations
 
-from collections import Counter
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from sqlite3 import Connection
 from typing import Any, TypeVar
 
 from workers_tui.engine import index
-from workers_tui.engine.cells import Sums
-from workers_tui.engine.index import CellKey, FileNews
+from workers_tui.engine.cells import CellKey, Sums
+from workers_tui.engine.index import FileNews
 from workers_tui.engine.transcript_files import (
     Listing,
     Source,
@@ -34,8 +34,6 @@ Transact = Callable[[Callable[[Connection], T]], T]
 class Refreshed:
     """What a refresh found."""
 
-    gained: Counter[CellKey] = field(default_factory=Counter)
-    """Cells that changed; the count says nothing."""
     deltas: list[dict[CellKey, Sums]] = field(default_factory=list)
     """What the cells gained, one transaction after the other."""
     files: int = 0
@@ -73,6 +71,12 @@ class Indexer:
             files = [file for path in wanted if (file := file_at(source, path)) is not None]
             self._take(source, Listing(files), done)
         return done
+
+    def hot(self, within: int) -> list[str]:
+        """Files written within so many nanoseconds."""
+        begin = time.time_ns() - within
+        known = (places.items() for places in self._places.values())
+        return [path for places in known for path, place in places if place.mtime >= begin]
 
     def _take(self, source: Source, listing: Listing, done: Refreshed) -> None:
         places = self._known(source)

@@ -48,6 +48,10 @@ class ManagerPrices:
         """The price of a model on a day, of what was loaded."""
         return self._own.get(model) or self._table.get((model, day))
 
+    def known(self, model: str, day: int) -> bool:
+        """Whether it was looked up, found or not."""
+        return model in self._own or (model, day) in self._table
+
     @property
     def source(self) -> str:
         """Who said the prices."""

@@ -192,6 +192,16 @@ def tokens(rows: Iterable[CellRow], price_of: PriceOf) -> Tokens:
     return Tokens(everything, from_usd(cost), tuple(sorted(unpriced)))
 
 
+def add_tokens(parts: Iterable[Tokens]) -> Tokens:
+    """All together."""
+    kept = list(parts)
+    return Tokens(
+        total(part.sums for part in kept) if kept else NOTHING,
+        sum(part.cost_pico for part in kept),
+        tuple(sorted({model for part in kept for model in part.unpriced})),
+    )
+
+
 def cost_of(sums: Sums, price: Price, step: int) -> Decimal:
     """Dollars for messages whose prompts all passed the same price steps."""
     rates = price.rates_for(prompt_in(step))
