@@ -346,10 +346,11 @@ class Passage:
         except httpx.HTTPError:
             status = "broken"
         reading.end()
-        if status == "ok" and not reading.passed().complete:
+        passed = reading.passed()
+        if status == "ok" and not passed.complete and not passed.error:
             status = "broken"
         await asyncio.shield(self._meter.settle(status))
-        if status in {"broken", "stalled"} and not reading.passed().error:
+        if status in {"broken", "stalled"}:
             words = f"{self._host} broke off in the middle of the answer"
             event = b"event: error\ndata: " + error_body("api_error", words) + b"\n\n"
             await self._exchange.piece(event)
