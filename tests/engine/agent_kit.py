@@ -120,7 +120,8 @@ def fake_claude(tmp: Path) -> str:
 @asynccontextmanager
 async def serving(engine: Engine) -> AsyncIterator[None]:
     """The gateway alone, on a port of its own."""
-    listener = socket.socket()
+    # The protocol is named so that asyncio switches Nagle off.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     gateway = gateway_app(engine)
     config = uvicorn.Config(gateway, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
