@@ -59,8 +59,19 @@ def test_preparing_a_home_mends_open_modes(tmp_path: Path) -> None:
     home = Home(config=tmp_path / "c", state=tmp_path / "s")
     home.state.mkdir(mode=0o755)
     home.store_db.touch(mode=0o644)
+    home.agents.mkdir(mode=0o755)
     prepare(home)
     assert [mode(home.state), mode(home.config), mode(home.store_db)] == [0o700, 0o700, 0o600]
+    assert mode(home.agents) == 0o700
+
+
+def test_preparing_a_home_leaves_what_links_point_to_alone(tmp_path: Path) -> None:
+    home = Home(config=tmp_path / "c", state=tmp_path / "c")
+    home.config.mkdir()
+    (tmp_path / "dotfiles.json").touch(mode=0o644)
+    home.models_json.symlink_to(tmp_path / "dotfiles.json")
+    prepare(home)
+    assert mode(tmp_path / "dotfiles.json") == 0o644
 
 
 def test_making_a_private_directory_twice_is_harmless(tmp_path: Path) -> None:

@@ -31,14 +31,25 @@ def make_private_dir(path: Path) -> None:
 def prepare(home: Home) -> None:
     """Make the home's directories and mend the mode of everything in them.
 
+    What lies deeper is behind a closed directory; there may be thousands of it.
     Raises OSError when a directory cannot be made.
     """
     for directory in (home.config, home.state, home.results, home.engines):
         make_private_dir(directory)
     for directory in {home.config, home.state}:
         for entry in directory.iterdir():
-            if entry.is_file() and not entry.is_symlink() and entry.stat().st_mode & 0o077:
-                entry.chmod(PRIVATE_FILE)
+            with contextlib.suppress(FileNotFoundError):  # another process's temporary file
+                _close(entry)
+
+
+def _close(entry: Path) -> None:
+    mode = entry.lstat().st_mode
+    if not mode & 0o077:
+        return
+    if stat.S_ISREG(mode):
+        entry.chmod(PRIVATE_FILE)
+    elif stat.S_ISDIR(mode):
+        entry.chmod(PRIVATE_DIR)
 
 
 def write_atomic(path: Path, data: bytes | str, *, mode: int | None = None) -> None:
