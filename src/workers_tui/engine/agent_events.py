@@ -93,6 +93,8 @@ class Progress:
     def _assistant(self, event: Mapping[str, Any]) -> Iterator[Happening]:
         message = event.get("message") or {}
         agent = event.get("parent_tool_use_id")
+        if message.get("model") == "<synthetic>":
+            return  # the client's own words about an error; the result has them too
         if agent is None and str(message.get("id")) not in self._messages:
             self._messages.add(str(message.get("id")))
             self.turns += 1
