@@ -7,7 +7,7 @@ import json
 import sqlite3
 import tempfile
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -77,7 +77,9 @@ class World:
             told.set()
 
         budget = self.engines[engine].budget
-        task = asyncio.ensure_future(budget.reserve(ask(f"0.{cents:02}"), on_wait))
+        request = ask(f"0.{cents:02}")
+        request = replace(request, estimate_pico=request.hold_pico // 2)
+        task = asyncio.ensure_future(budget.reserve(request, on_wait))
         bell = asyncio.ensure_future(told.wait())
         await asyncio.wait({task, bell}, return_when=asyncio.FIRST_COMPLETED)
         bell.cancel()

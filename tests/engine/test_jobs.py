@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -262,3 +263,17 @@ async def test_the_newest_jobs_are_found_without_reading_all(money: Money) -> No
         return " ".join(str(row[-1]) for row in rows)
 
     assert "jobs_state" in await money.store.read(plan)
+
+
+async def test_old_results_go_when_there_is_work_again(home: Home) -> None:
+    async with open_money(home) as money:
+        alive = await money.jobs.create(job())
+        assert alive.result_path is not None
+        for path in (alive.result_path, home.results / "older.txt"):
+            path.write_text("text")
+            os.utime(path, (NOON.timestamp() - 40 * 86400,) * 2)
+        money.clock.move(timedelta(hours=7))
+        await money.jobs.create(job())
+        assert money.jobs._sweeping is not None
+        await money.jobs._sweeping
+        assert {path.name for path in home.results.iterdir()} == {alive.result_path.name}

@@ -339,3 +339,14 @@ async def test_a_network_file_system_is_refused_by_name(
     with pytest.raises(StoreUnusable, match="nfs4"):
         await Store.open(path, [TABLE])
     assert not path.exists()
+
+
+async def test_a_file_that_is_taken_away_in_use_is_told_not_written_into_the_void(
+    path: Path,
+) -> None:
+    store = await Store.open(path, [TABLE])
+    await store.write(add("one"))
+    path.rename(path.with_name("elsewhere.db"))
+    with pytest.raises(StoreUnusable, match="moved or replaced"):
+        await store.write(add("two"))
+    await store.close()

@@ -24,7 +24,7 @@ from workers_tui.engine.holds import MIGRATIONS, Hold
 from workers_tui.engine.job import JobKind
 from workers_tui.engine.ledger import Entry, Ledger
 from workers_tui.engine.ledger_rows import MOST_PICO, Row
-from workers_tui.engine.money import Pico, text_usd
+from workers_tui.engine.money import Cost, CostSource, Pico, text_usd
 from workers_tui.engine.spend import BudgetRules, Spend, look
 from workers_tui.engine.store import Store
 
@@ -268,10 +268,20 @@ def _book(
     if ledger_rows.get(conn, entry.call) is not None:
         return ledger_rows.correct(conn, entry.call, entry.cost, entry.at, zone)
     cost = ledger_rows.plausible(entry.cost)
-    charge = cost.pico
-    if charge is None:
-        charge = hold.estimate_pico or rules.unknown_charge_pico
-    return ledger_rows.add(conn, entry, hold.day, charge, zone)
+    return ledger_rows.add(conn, entry, hold.day, _charge(cost, hold, rules), zone)
+
+
+def _charge(cost: Cost, hold: Hold, rules: BudgetRules) -> Pico:
+    """What a call counts against the cap.
+
+    One whose bill is still to come counts as much as it may cost, so that the
+    bill cannot break the cap; one that nobody will ever know, its estimate.
+    """
+    if cost.pico is not None:
+        return cost.pico
+    most = max(hold.pico, hold.estimate_pico)
+    known = most if cost.source is CostSource.PENDING else hold.estimate_pico
+    return known or rules.unknown_charge_pico
 
 
 def _why_refused(pico: Pico, spend: Spend) -> str:

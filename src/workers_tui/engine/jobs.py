@@ -24,6 +24,7 @@ from workers_tui.engine.clock import Clock
 from workers_tui.engine.errors import StoreError, UnknownJob, WrongUse
 from workers_tui.engine.job import (
     ENDED,
+    LIVE,
     NEXT,
     CallRequest,
     Job,
@@ -36,6 +37,7 @@ from workers_tui.engine.job import (
 )
 from workers_tui.engine.job_rows import MIGRATIONS, Filter
 from workers_tui.engine.money import Cost
+from workers_tui.engine.results import sweep
 from workers_tui.engine.store import Store
 
 __all__ = [
@@ -59,6 +61,8 @@ ID_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 ID_LENGTH = 5
 SHOWN = 500
 """Ended jobs that stay on the board; older ones are in the table."""
+SWEEP_EVERY = timedelta(hours=6)
+"""How often old results are looked for, while there is work."""
 AFTER_THE_END = frozenset({"cost", "usage"})
 
 
@@ -80,6 +84,8 @@ class Jobs:
         self._cancel: Callable[[str, str], None] | None = None
         self._looking: asyncio.Task[None] | None = None
         self._look_again = False
+        self._swept: datetime | None = None
+        self._sweeping: asyncio.Task[None] | None = None
         store.on_foreign_commit(self._bell)
 
     async def load(self) -> None:
@@ -92,6 +98,7 @@ class Jobs:
 
     async def create(self, job: Job) -> Job:
         """Add a job. It gets an id, this engine and a result path where it has none."""
+        self._sweep_now_and_then()
         given = job.id
         while True:
             fresh = job_rows.clean(self._complete(replace(job, id=given or new_id())))
@@ -233,10 +240,11 @@ class Jobs:
                 self._cancel(job_id, by)
 
     async def close(self) -> None:
-        """Stop looking for changes of other engines."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        """End what runs in the background here."""
+        tasks = [task for task in (self._looking, self._sweeping) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def _bell(self) -> None:
         self._look_again = True
@@ -250,6 +258,24 @@ class Jobs:
                 await self.refresh()
             except StoreError as error:
                 log.warning("cannot look for other engines' jobs: %s", error)
+
+    def _sweep_now_and_then(self) -> None:
+        now = self._clock.now()
+        if self._swept is None or abs(now - self._swept) > SWEEP_EVERY:
+            self._swept = now
+            self._sweeping = asyncio.get_running_loop().create_task(self._sweep(now))
+
+    async def _sweep(self, now: datetime) -> None:
+        """Remove results that are too old or too much, never those of live jobs."""
+        try:
+            live = await self.find(state=LIVE, limit=1_000_000)
+        except StoreError as error:
+            log.warning("old results stay: %s", error)
+            return
+        in_use = frozenset(job.id for job in live)
+        gone = await asyncio.to_thread(sweep, self._results, now, in_use)
+        if gone:
+            log.info("removed %d old results", len(gone))
 
     def _complete(self, job: Job) -> Job:
         return replace(
@@ -266,6 +292,8 @@ class Jobs:
         """Show a committed value; one that was overtaken is dropped."""
         if number < self._changes.get(job.id, 0):
             return
+        if self._seen is not None and number == self._seen + 1:
+            self._seen = number
         self._changes[job.id] = number
         if job.state.ended:
             self._shown.pop(job.id, None)

@@ -34,6 +34,8 @@ LOCK_PATIENCE = 10.0
 """Seconds to wait for another process's transaction."""
 GROUP = 64
 """Works that may share one commit."""
+READERS = 2
+"""A slow read, such as a search, lets a quick one pass."""
 
 
 @dataclass(slots=True)
@@ -64,6 +66,7 @@ class Store:
         self.set_aside: Path | None = None
         """Where a damaged file was put when this one was opened."""
         self._known = known
+        self._inode = 0
         self._durable = durable
         self._loop = asyncio.get_running_loop()
         self._works: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
@@ -72,7 +75,10 @@ class Store:
         self._closed = False
         self._threads = [
             threading.Thread(target=self._write_all, name=f"{path.name} writer", daemon=True),
-            threading.Thread(target=self._read_all, name=f"{path.name} reader", daemon=True),
+            *(
+                threading.Thread(target=self._read_all, name=f"{path.name} reader", daemon=True)
+                for _ in range(READERS)
+            ),
         ]
 
     @classmethod
@@ -87,6 +93,7 @@ class Store:
         """
         store = cls(path, len(migrations), durable=durable)
         store.set_aside = await asyncio.to_thread(store_file.prepare, path, migrations)
+        store._inode = await asyncio.to_thread(lambda: path.stat().st_ino)
         for thread in store._threads:
             thread.start()
         return store
@@ -122,7 +129,8 @@ class Store:
             return
         self._closed = True
         self._works.put(None)
-        self._reads.put(None)
+        for _ in range(READERS):
+            self._reads.put(None)
         for thread in self._threads:
             if thread.ident is not None:
                 await asyncio.to_thread(thread.join)
@@ -207,6 +215,7 @@ class Store:
         _begin_immediate(conn)
         try:
             store_file.check_version(conn, self._known, self.path)
+            store_file.check_place(self.path, self._inode)
         except StoreError:
             _roll_back(conn)
             raise

@@ -81,7 +81,7 @@ def prepare(path: Path, migrations: Sequence[Migration]) -> Path | None:
 
 def connect(path: Path, *, durable: bool) -> sqlite3.Connection:
     """A connection whose transactions are begun and ended by hand."""
-    conn = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
+    conn = sqlite3.connect(path, timeout=10, isolation_level=None)
     try:
         conn.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
         conn.execute("PRAGMA foreign_keys=ON")
@@ -100,6 +100,18 @@ def check_version(conn: sqlite3.Connection, known: int, path: Path) -> int:
             f"{path} was written by a newer workers-tui; restart this program with the new version"
         )
     return int(version)
+
+
+def check_place(path: Path, inode: int) -> None:
+    """Raise StoreUnusable when the file was taken away under us: nobody would find our writes."""
+    try:
+        if path.stat().st_ino == inode:
+            return
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise store_error(error, path) from error
+    raise StoreUnusable(f"{path} was moved or replaced while in use; restart this program")
 
 
 def run_migration(conn: sqlite3.Connection, migration: Migration) -> None:

@@ -57,7 +57,7 @@ def _line(fields: dict[str, Any], text: bytes) -> Line:
     entry = Entry(
         call=_text(fields.get("call")) or f"{NAMELESS}{hashlib.sha256(text).hexdigest()[:24]}",
         job=_text(fields.get("job")) or "",
-        kind=JobKind(fields.get("kind") or JobKind.CALL),
+        kind=JobKind.AGENT if fields.get("kind") == JobKind.AGENT else JobKind.CALL,
         tier=_text(fields.get("tier")),
         model=_text(fields.get("model")) or "",
         provider=_text(fields.get("provider")) or "",
@@ -100,7 +100,7 @@ def _pico(value: object, *, negative: bool = False) -> Pico | None:
 
 def _source(fields: dict[str, Any], pico: Pico | None) -> CostSource:
     said = fields.get("cost_source")
-    if said is not None:
+    if said in set(CostSource):
         source = CostSource(said)
         known = source not in {CostSource.PENDING, CostSource.UNKNOWN}
         if known == (pico is not None):
