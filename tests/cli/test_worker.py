@@ -1,0 +1,68 @@
+"""`workers-tui worker`: keys never as arguments, words for what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from workers_tui.cli.worker import worker
+from workers_tui.engine.errors import WorkersError, WorkFailed, WrongUse
+
+KEY = "sk-or-v1-" + "0123456789abcdef" * 4
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CLAUDE_WORKERS_ROOT", str(tmp_path / "workers"))
+    return tmp_path / "workers"
+
+
+def run(*arguments: str, stdin: str | None = None) -> str:
+    result = CliRunner().invoke(worker, arguments, input=stdin)
+    if isinstance(result.exception, WorkersError):
+        raise result.exception
+    return result.output
+
+
+def test_a_worker_from_preset_to_removal(root: Path) -> None:
+    assert "zai" in run("presets")
+    assert "set-key glm" in run("create", "glm", "--preset", "zai")
+    assert "not finalized" in run("list")
+    run("set-key", "glm", stdin=f"{KEY}\n")
+    shown = run("list")
+    assert "ready" in shown
+    assert KEY not in shown
+    assert "deleted" in run("remove", "glm", "--yes")
+    assert not (root / "glm").exists()
+    assert "no workers yet" in run("list")
+
+
+def test_a_key_as_an_argument_is_refused_and_not_repeated(root: Path) -> None:
+    run("create", "zai")
+    for arguments in ((KEY,), (f"--key={KEY}",)):
+        said = run("set-key", "zai", *arguments)
+        assert "standard input" in said
+        assert KEY not in said
+    assert KEY not in (root / "zai" / "settings.json").read_text()
+
+
+def test_half_a_paste_is_refused(root: Path) -> None:
+    run("create", "zai")
+    with pytest.raises(WrongUse, match="line break"):
+        run("set-key", "zai", stdin="sk-one-half\nsk-other-half\n")
+
+
+def test_finalize_tells_what_is_wrong_and_fails(root: Path) -> None:
+    run("create", "mine", "--preset", "custom", "--base-url", "http://127.0.0.1:9", "--sonnet", "m")
+    run("set-key", "mine", stdin=KEY)
+    with pytest.raises(WorkFailed):
+        run("finalize", "mine")
+    result = CliRunner().invoke(worker, ["finalize", "mine"])
+    assert "FAIL http://127.0.0.1:9 cannot be reached" in result.output
+
+
+def test_an_unknown_preset_names_those_there_are(root: Path) -> None:
+    with pytest.raises(WrongUse, match="zai, kimi"):
+        run("create", "x", "--preset", "nobody")
