@@ -29,7 +29,12 @@ async def host(home: Home) -> AsyncIterator[Host]:
 
 
 async def inspect(tmp_path: Path, *arguments: str) -> tuple[int, str]:
-    command = (peer("node"), peer("mcp-inspector").resolve(), "--cli", *arguments)
+    command: tuple[str | Path, ...] = (
+        peer("node"),
+        peer("mcp-inspector").resolve(),
+        "--cli",
+        *arguments,
+    )
     return await output_of(*command, home=tmp_path)
 
 

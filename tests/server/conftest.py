@@ -50,3 +50,8 @@ async def client_of(
 @pytest.fixture
 def connect(host: Host) -> Connect:
     return partial(client_of, host)
+
+
+def meta(values: dict[str, str]) -> Any:
+    """Fields of `_meta` that the SDK's type does not name."""
+    return values

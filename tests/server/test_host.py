@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.server.conftest import client_of
+from tests.server.conftest import client_of, meta
 from tests.server.fake_engine import FakeEngine
 
 from workers_tui.engine.board import Key, Topic
@@ -362,7 +362,7 @@ async def test_jobs_of_a_call_are_found_by_its_name(
 ) -> None:
     host = await start("serve")
     async with client_of(host) as client:
-        await client.call_tool("delegate", {"task": "t"}, meta={"workers-tui/call": "c-1"})
+        await client.call_tool("delegate", {"task": "t"}, meta=meta({"workers-tui/call": "c-1"}))
     base = (host.url or "").removesuffix("/mcp")
     head = {"Authorization": f"Bearer {read_token(home)}"}
     async with httpx.AsyncClient(headers=head) as http:

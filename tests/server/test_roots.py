@@ -86,7 +86,7 @@ def test_what_the_environment_says_travels_in_headers_whole(tmp_path: Path) -> N
 async def roots_callback(tmp_path: Path, asked: list[int]) -> Any:
     async def callback(context: Any) -> types.ListRootsResult:
         asked.append(1)
-        return types.ListRootsResult(roots=[types.Root(uri=tmp_path.as_uri())])
+        return types.ListRootsResult(roots=[types.Root.model_validate({"uri": tmp_path.as_uri()})])
 
     return callback
 

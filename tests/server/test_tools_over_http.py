@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 from mcp.types import CallToolResult
-from tests.server.conftest import Connect, client_of
+from tests.server.conftest import Connect, client_of, meta
 from tests.server.fake_engine import FakeEngine
 
 from workers_tui.engine.errors import BudgetRefused, KeyRejected
@@ -219,7 +219,9 @@ async def test_the_session_of_the_header_stands_on_the_job(
     connect: Connect, engine: FakeEngine
 ) -> None:
     async with connect(headers={SESSION: "s-1"}) as client:
-        await client.call_tool("delegate", {"task": "t"}, meta={"claudecode/toolUseId": "toolu_7"})
+        await client.call_tool(
+            "delegate", {"task": "t"}, meta=meta({"claudecode/toolUseId": "toolu_7"})
+        )
     (_, origin) = engine.asked[0]
     assert (origin.session, origin.tool_use_id) == ("s-1", "toolu_7")
 
