@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import version
@@ -46,8 +46,6 @@ from workers_tui.home.switches import savings_shown
 
 T = TypeVar("T")
 
-BETWEEN = 0.06
-"""Seconds between two steps while files keep growing: bounded work, many lines at once."""
 JOBS_EVERY = 0.3
 """Seconds between two folds of what jobs saved."""
 HOT = 24 * 3600 * 10**9
@@ -118,10 +116,10 @@ class TranscriptFollower:
     async def _follow_files(self, step: _Steps) -> None:
         roots = list(dict.fromkeys(source.root for source in self.sources))
         async with contextlib.aclosing(Bell(roots, self._clock, step.hot).rings()) as rings:
-            async for paths in _spaced(rings, self._clock):
-                done = await asyncio.to_thread(step.take, paths)
-                if done.deltas:
-                    await self._publish(step)
+            async for paths in rings:
+                done, view = await asyncio.to_thread(step.take, paths, self._today())
+                if view is not None:
+                    self._board.put(Key(Topic.SAVINGS), view)
                 if done.delegated or step.day != self._today():
                     step.jobs_changed.set()
                 self._tell_errors(done)
@@ -227,8 +225,8 @@ class _Steps:
         self.book.load(self._write(lambda conn: index_query.twin_cells(conn, ids)))
         self._load_prices()
 
-    def take(self, paths: set[str] | None) -> Refreshed:
-        """Read what is new in some files, or in all."""
+    def take(self, paths: set[str] | None, today: int) -> tuple[Refreshed, SavingsView | None]:
+        """Read what is new in some files, or in all; the new figures if there is anything."""
         assert self._indexer is not None  # noqa: S101 - `begin` came first
         done = self._indexer.refresh() if paths is None else self._indexer.refresh_paths(paths)
         if paths is None:
@@ -241,7 +239,7 @@ class _Steps:
             self.book.gain(deltas)
         if not complete:
             self._load_prices()
-        return done
+        return done, self.view(today) if done.deltas else None
 
     def hot(self) -> list[str]:
         """Files written lately."""
@@ -279,16 +277,3 @@ class _Steps:
             today = date.today()  # noqa: DTZ011 - the user's own day
             self._write(lambda conn: prices.learn(conn, found, today))
             self.book.reprice()
-
-
-async def _spaced(
-    rings: AsyncIterator[set[str] | None], clock: Clock
-) -> AsyncIterator[set[str] | None]:
-    """The rings, with a pause after each when they come quickly."""
-    last = -BETWEEN
-    async for paths in rings:
-        wait = last + BETWEEN - clock.monotonic()
-        if wait > 0:
-            await clock.sleep(wait)
-        last = clock.monotonic()
-        yield paths

@@ -8,7 +8,7 @@ from one at a time.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from workers_tui.engine.cells import NOTHING, CellKey, Sums
@@ -32,6 +32,9 @@ from workers_tui.engine.savings import (
 from workers_tui.engine.savings_facts import job_day
 from workers_tui.engine.savings_report import session_prices
 from workers_tui.engine.transcript_files import MANAGER
+
+_Folded = dict[tuple[str, str], Tokens]
+"""By owner and model."""
 
 DAYS_SHOWN = 60
 LOSSES_SHOWN = 20
@@ -81,8 +84,10 @@ class Book:
         self.sessions: dict[int, Names] = {}
         self.models: dict[int, str] = {}
         self._days: dict[int, dict[CellKey, Sums]] = defaultdict(dict)
-        self._folded: dict[int, dict[tuple[str, str], Tokens]] = {}
-        """Per day, by owner and model."""
+        self._folded: dict[int, _Folded] = {}
+        """Per day."""
+        self._closed: tuple[int, _Folded] | None = None
+        """The newest day, and the sum of all others."""
         self._managed: dict[int, Tokens] = {}
         """Per day, the manager's."""
         self._fresh: dict[str, int] = defaultdict(int)
@@ -112,6 +117,8 @@ class Book:
         day[key] = day.get(key, NOTHING).plus(sums)
         self._folded.pop(key.day, None)
         self._managed.pop(key.day, None)
+        if self._closed is not None and key.day != self._closed[0]:
+            self._closed = None
         names = self.sessions[key.session]
         if names.owner == MANAGER:
             self._fresh[names.session] += sums.fresh
@@ -124,6 +131,7 @@ class Book:
         """Fold everything anew: prices have changed."""
         self._folded.clear()
         self._managed.clear()
+        self._closed = None
 
     def take_jobs(
         self, jobs: Sequence[Job], links: Links, today: int, unmatched: Mapping[str, int]
@@ -171,7 +179,7 @@ class Book:
             for names in (self.sessions[key.session],)
         ]
 
-    def _fold(self, day: int) -> dict[tuple[str, str], Tokens]:
+    def _fold(self, day: int) -> _Folded:
         if day not in self._folded:
             groups: dict[tuple[str, str], list[CellRow]] = defaultdict(list)
             for row in self._rows(day):
@@ -202,19 +210,21 @@ class Book:
 
     def view(self, today: int, warnings: Sequence[str] = ()) -> SavingsView:
         """Everything that the dashboard shows."""
-        days = sorted(self._days)
-        manager = {day: self._manager_on(day) for day in days}
+        manager = {day: self._manager_on(day) for day in self._days}
+        groups = self._all_time()
         newest = next(reversed(self._jobs.sessions), None)
         now = self._jobs.today.with_manager(self._fresh_on(today))
         ever = self._jobs.ever.with_manager(self._fresh)
         return SavingsView(
             today=Period(now, manager.get(today, Tokens())),
-            all_time=Period(ever, add_tokens(manager.values())),
+            all_time=Period(ever, add_tokens(groups.get(MANAGER, {}).values())),
             session=Period(self.session_figures(newest), Tokens()) if newest else None,
             session_id=newest,
             days=self._points(manager),
-            workers=self._by(lambda owner, _: owner if owner != MANAGER else None),
-            models=self._by(lambda owner, model: model if owner == MANAGER else None),
+            workers=_most_work_first(
+                {name: add_tokens(own.values()) for name, own in groups.items() if name != MANAGER}
+            ),
+            models=_most_work_first(groups.get(MANAGER, {})),
             lost_money=self._jobs.lost,
             warnings=tuple(warnings),
         )
@@ -240,15 +250,29 @@ class Book:
             for day in sorted({*manager, *worked})[-DAYS_SHOWN:]
         )
 
-    def _by(self, name: Callable[[str, str], str | None]) -> tuple[tuple[str, Tokens], ...]:
-        groups: dict[str, list[Tokens]] = defaultdict(list)
-        for day in self._days:
-            for (owner, model), found in self._fold(day).items():
-                key = name(owner, model)
-                if key is not None:
-                    groups[key].append(found)
-        sums = [(key, add_tokens(parts)) for key, parts in groups.items()]
-        return tuple(sorted(sums, key=lambda item: -item[1].sums.fresh))
+    def _all_time(self) -> dict[str, dict[str, Tokens]]:
+        """Sums by owner and model; all days but the newest are added up once."""
+        newest = max(self._days, default=0)
+        if self._closed is None or self._closed[0] != newest:
+            past = _together(self._fold(day) for day in self._days if day != newest)
+            self._closed = (newest, past)
+        both = _together([self._closed[1], self._fold(newest) if self._days else {}])
+        groups: dict[str, dict[str, Tokens]] = defaultdict(dict)
+        for (owner, model), found in both.items():
+            groups[owner][model] = found
+        return groups
+
+
+def _together(parts: Iterable[_Folded]) -> _Folded:
+    groups: dict[tuple[str, str], list[Tokens]] = defaultdict(list)
+    for part in parts:
+        for key, found in part.items():
+            groups[key].append(found)
+    return {key: add_tokens(found) for key, found in groups.items()}
+
+
+def _most_work_first(groups: Mapping[str, Tokens]) -> tuple[tuple[str, Tokens], ...]:
+    return tuple(sorted(groups.items(), key=lambda item: (-item[1].sums.fresh, item[0])))
 
 
 def _worked(saved: Sequence[JobSaving]) -> tuple[int, Pico]:
