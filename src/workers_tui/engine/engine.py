@@ -19,6 +19,7 @@ from workers_tui.engine.build import build_parts
 from workers_tui.engine.calls import Calls
 from workers_tui.engine.errors import WorkersError, WrongUse
 from workers_tui.engine.events import Level
+from workers_tui.engine.follow_transcripts import FollowOptions, TranscriptFollower
 from workers_tui.engine.gate_file import GateFile
 from workers_tui.engine.job import CallRequest, Job, JobKind, Origin
 from workers_tui.engine.options import EngineOptions
@@ -89,6 +90,13 @@ class Engine:
         return engine
 
     async def _begin(self, options: EngineOptions) -> None:
+        self.savings = TranscriptFollower(
+            FollowOptions(self.home, self.environ, options.claude_dirs or (), options.config),
+            self.store,
+            self.board,
+            self.events,
+            self.clock,
+        )
         await self.ledger.load()
         recovered = await recover(self.home, self.store, self.jobs, self.budget, self.clock)
         self._tell_recovered(recovered)
@@ -108,6 +116,8 @@ class Engine:
             ),
             "store",
         )
+        if options.follow_transcripts:
+            self.background.start(self.savings.run(), "savings")
         self.reconciler.on_settled(self._settled)
         if options.watch:
             self.background.start(self.reconciler.run(), "budget")
