@@ -79,11 +79,15 @@ def figure_lines(report: Report) -> list[str]:
     unknown = f" + {delegated.unknown_calls} unknown" if delegated.unknown_calls else ""
     net = f"Net {money(found.net_low_pico)} to {money(found.net_high_pico)}"
     return [
-        f"Workers did {percent} of the work over {found.sessions} sessions that delegated: "
-        f"{count(found.worker_fresh)} of {count(found.all_fresh)} fresh tokens.",
+        (
+            f"Workers did {percent} of the work over {found.sessions} sessions that delegated: "
+            f"{count(found.worker_fresh)} of {count(found.all_fresh)} fresh tokens."
+        ),
         f"{count(found.kept_out_tokens)} tokens were kept out of Claude's context.",
-        f"{delegated.calls} requests to workers: {count(delegated.usage.input)} in, "
-        f"{count(delegated.usage.output)} out, {money(delegated.cost_pico)}{unknown}.",
+        (
+            f"{delegated.calls} requests to workers: {count(delegated.usage.input)} in, "
+            f"{count(delegated.usage.output)} out, {money(delegated.cost_pico)}{unknown}."
+        ),
         f"{net}; the formula: workers-tui savings --explain",
     ]
 
@@ -137,15 +141,23 @@ def _counts(report: Report) -> list[str]:
     unknown = f"; {found.unknown_costs} jobs of unknown cost are not in it"
     return [
         f"Files read, deleted ones included: {files.files:,} with {files.bytes:,} bytes",
-        f"Bad lines: {files.bad_lines}; files that end in the middle of a line: {files.torn}; "
-        f"API errors: {files.api_errors}",
-        f"Claude's messages: {sums.messages:,}; input {sums.input:,} + cache writes "
-        f"{sums.creation:,} ({sums.creation_1h:,} for an hour) + output {sums.output:,} "
-        f"= {sums.fresh:,} fresh; {sums.read:,} cache reads",
-        f"Workers' share: {found.worker_fresh:,} / {found.all_fresh:,} in {found.sessions} "
-        f"sessions, {found.jobs} jobs",
+        (
+            f"Bad lines: {files.bad_lines}; files that end in the middle of a line: {files.torn}; "
+            f"API errors: {files.api_errors}"
+        ),
+        (
+            f"Claude's messages: {sums.messages:,}; input {sums.input:,} + cache writes "
+            f"{sums.creation:,} ({sums.creation_1h:,} for an hour) + output {sums.output:,} "
+            f"= {sums.fresh:,} fresh; {sums.read:,} cache reads"
+        ),
+        (
+            f"Workers' share: {found.worker_fresh:,} / {found.all_fresh:,} in {found.sessions} "
+            f"sessions, {found.jobs} jobs"
+        ),
         f"Kept out: {found.kept_out_tokens:,} tokens",
-        f"Net: {money(found.net_low_pico)} to {money(found.net_high_pico)} after "
-        f"{money(found.worker_pico)} for workers{unknown if found.unknown_costs else ''}",
+        (
+            f"Net: {money(found.net_low_pico)} to {money(found.net_high_pico)} after "
+            f"{money(found.worker_pico)} for workers{unknown if found.unknown_costs else ''}"
+        ),
         f"Prices: {report.price_source or 'none'}; looked up {report.price_date or 'never'}",
     ]
