@@ -26,6 +26,7 @@ from workers_tui.engine.upstream import (
     Delta,
     Limits,
     NeverSent,
+    Started,
     Upstream,
     UpstreamRequest,
 )
@@ -155,8 +156,15 @@ async def test_fields_of_an_unexpected_kind_do_not_lose_the_text() -> None:
 
 
 async def test_something_that_is_not_json_is_a_failure_that_shows_it() -> None:
-    with pytest.raises(UpstreamFailed, match=r"not JSON: '\{broken"):
-        await read(stream(sse(chunk("a"), "{broken")))
+    upstream = Upstream(
+        SystemClock(), Provider([stream(sse(chunk("kept"), "{broken", chunk("x")))])
+    )
+    events = upstream.stream(UpstreamRequest("acme", URL, {}, {}), Reading())
+    assert await anext(events) == Started(None)
+    assert await anext(events) == Delta("kept")
+    with pytest.raises(UpstreamFailed, match=r"something that is not JSON: '\{broken"):
+        await anext(events)
+    await upstream.close()
 
 
 @pytest.mark.parametrize(

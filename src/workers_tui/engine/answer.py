@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from workers_tui.engine.errors import UpstreamFailed
 from workers_tui.engine.usage import Usage
 
 EXCERPT = 200
@@ -94,25 +93,21 @@ class Reading:
         """Text or thinking came."""
         return bool(self._chars or self._reasoning)
 
-    def feed(self, data: str) -> str:
-        """Take the data of one event; return its text.
-
-        Raises UpstreamFailed for what is not JSON.
-        """
-        if data == "[DONE]":
+    def feed(self, data: bytes) -> str:
+        """Take the data of one event; return its text. Nothing counts after an error."""
+        if self.error is not None:
+            return ""
+        if data == b"[DONE]":
             self.done = True
             return ""
-        if not data or data.startswith(":"):  # some send comments as data
-            return ""
         try:
-            chunk = _decoder.decode(data)
+            return self._take(_decoder.decode(data))
         except msgspec.ValidationError:
-            chunk = _lenient(data)
+            return self._take(_lenient(data))
         except msgspec.DecodeError:
-            raise UpstreamFailed(
-                f"the provider sent something that is not JSON: {data[:EXCERPT]!r}"
-            ) from None
-        return self._take(chunk)
+            shown = data[:EXCERPT].decode("utf-8", "replace")
+            self.error = {"message": f"something that is not JSON: {shown!r}"}
+            return ""
 
     def _take(self, chunk: _Chunk) -> str:
         self._model = chunk.model or self._model
@@ -156,9 +151,9 @@ def _parsed(raw: msgspec.Raw) -> Any:
     return json.loads(bytes(raw), parse_float=Decimal) if len(raw) else None
 
 
-def _lenient(data: str) -> _Chunk:
-    """A chunk some of whose fields have a kind we did not expect."""
-    value = msgspec.json.decode(data)
+def _lenient(data: bytes) -> _Chunk:
+    """A chunk some of whose fields have a kind we did not expect, or odd bytes."""
+    value = msgspec.json.decode(data.decode("utf-8", "replace"))
     if not isinstance(value, dict):
         return _Chunk()
     choices = value.get("choices")

@@ -13,17 +13,17 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import httpx
-from httpx_sse import EventSource
 
 from workers_tui.engine.answer import Reading
 from workers_tui.engine.clock import Clock
 from workers_tui.engine.errors import Incomplete, UpstreamFailed
 from workers_tui.engine.pace import Pace, Reader
 from workers_tui.engine.providers import is_loopback
+from workers_tui.engine.sse import EventReader
 from workers_tui.engine.upstream_errors import page_text, refusal, stream_failure
 
 ERROR_BYTES = 200_000
@@ -101,8 +101,8 @@ class Upstream:
             reading.generation_id = response.headers.get("x-generation-id")
             reading.cached = response.headers.get("x-openrouter-cache-status", "") == "HIT"
             yield Started(reading.generation_id)
-            async for data in self._events(request, response, deadline):
-                text = reading.feed(data)
+            async for events in self._events(request, response, deadline):
+                text = "".join([reading.feed(data) for data in events])
                 if text:
                     yield Delta(text)
                 if reading.done or reading.error is not None:
@@ -152,19 +152,22 @@ class Upstream:
 
     async def _events(
         self, request: UpstreamRequest, response: httpx.Response, deadline: Deadline
-    ) -> AsyncIterator[str]:
-        """The data of each event, as text."""
+    ) -> AsyncIterator[list[bytes]]:
+        """The data of the events that each read completes."""
         if _media_type(response) == "application/json":
-            yield (await self._whole(request, response, deadline))
+            yield [await self._whole(request, response, deadline)]
             return
-        reader = Reader(self._pace)
-        async with aclosing(EventSource(response).aiter_sse()) as events:
+        events, reader = EventReader(), Reader(self._pace)
+        # A generator, though httpx does not say so: it is closed whatever happens here.
+        source = cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
+        async with aclosing(source) as pieces:
             while True:
                 await reader.rest()
                 try:
                     async with asyncio.timeout_at(deadline.at()):
-                        event = await anext(events)
+                        found = events.feed(await anext(pieces))
                 except StopAsyncIteration:
+                    yield _carrying(events.end())
                     return
                 except TimeoutError:
                     raise deadline.ran_out(request.provider) from None
@@ -173,17 +176,17 @@ class Upstream:
                         f"{request.provider} broke off in the middle of the answer "
                         f"({_reason(error)}); what came is kept"
                     ) from error
-                if event.data and not event.data.startswith(":"):
+                if data := _carrying(found):
                     deadline.moved()
-                    yield event.data
+                    yield data
 
     async def _whole(
         self, request: UpstreamRequest, response: httpx.Response, deadline: Deadline
-    ) -> str:
+    ) -> bytes:
         """An answer that did not come as a stream although one was asked for."""
         try:
             async with asyncio.timeout_at(deadline.at()):
-                return (await response.aread()).decode("utf-8", errors="replace")
+                return await response.aread()
         except TimeoutError:
             raise deadline.ran_out(request.provider) from None
         except httpx.HTTPError as error:
@@ -299,6 +302,11 @@ def connection_failure(provider: str, url: str, error: httpx.HTTPError) -> Upstr
 
 def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
+
+
+def _carrying(events: list[bytes]) -> list[bytes]:
+    """Without comments that are sent as data, which some do to keep a connection alive."""
+    return [data for data in events if not data.startswith(b":")]
 
 
 def _media_type(response: httpx.Response) -> str:
