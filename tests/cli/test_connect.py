@@ -1,0 +1,125 @@
+"""`workers-tui connect` as a user runs it, without a Claude Code on the machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from workers_tui.cli.main import main
+from workers_tui.home.server_record import ensure_token, read_token
+
+Out = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A clean user in a project."""
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setenv("WORKERS_CLAUDE_BIN", "/nowhere/claude")
+    monkeypatch.setenv("WORKERS_HOME", str(tmp_path / "workers"))
+    return tmp_path / "user"
+
+
+def test_a_dry_run_shows_the_changed_lines_and_changes_nothing(desk: Path, capsys: Out) -> None:
+    assert main(["connect", "--dry-run"]) == 0
+    shown = capsys.readouterr().out
+    assert "register the MCP server `workers` for scope user" in shown
+    assert "claude was not found" in shown
+    assert '+      "mcp__workers"' in shown
+    assert "+<!-- workers-tui:begin -->" in shown
+    assert list(desk.iterdir()) == []
+
+
+def test_connect_registers_an_absolute_path_once_and_remove_says_what_stays(
+    desk: Path, capsys: Out
+) -> None:
+    assert main(["connect"]) == 0
+    server = json.loads((desk / ".claude.json").read_text())["mcpServers"]["workers"]
+    assert Path(server["command"]).is_absolute()
+    assert server["args"][-1] == "mcp"
+    assert server["alwaysLoad"] is True
+    assert server["env"]["WORKERS_HOME"].endswith("workers")
+    capsys.readouterr()
+    assert main(["connect"]) == 0
+    assert capsys.readouterr().out == "already connected: nothing to change\n"
+    assert main(["connect", "--remove"]) == 0
+    shown = capsys.readouterr().out
+    assert "what stays" in shown
+    assert "rm -r" in shown
+    assert [path for path in desk.rglob("*") if path.is_file()] == []
+    assert main(["connect", "--remove"]) == 0
+    assert capsys.readouterr().out == "nothing of ours is there\n"
+
+
+def test_parts_can_be_left_out(desk: Path) -> None:
+    assert main(["connect", "--no-hooks", "--no-rules", "--no-permissions"]) == 0
+    assert [path.name for path in desk.rglob("*") if path.is_file()] == [".claude.json"]
+
+
+def test_project_scope_stays_in_the_project(desk: Path) -> None:
+    assert main(["connect", "--scope", "project"]) == 0
+    assert [path for path in desk.rglob("*") if path.is_file()] == []
+    names = sorted(path.name for path in Path.cwd().rglob("*") if path.is_file())
+    assert names == [".mcp.json", "CLAUDE.md", "settings.json"]
+
+
+def test_a_settings_file_with_comments_is_one_line_with_its_number(desk: Path, capsys: Out) -> None:
+    settings = desk / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{\n  // mine\n  "model": "opus"\n}\n')
+    assert main(["connect"]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert f"{settings}, line 2: it holds a comment" in error
+    assert settings.read_text() == '{\n  // mine\n  "model": "opus"\n}\n'
+
+
+def test_another_home_is_registered_too(
+    desk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WORKERS_HOME")
+    other = tmp_path / "other"
+    assert main(["--home", str(other), "connect"]) == 0
+    server = json.loads((desk / ".claude.json").read_text())["mcpServers"]["workers"]
+    assert server["env"] == {"WORKERS_HOME": str(other)}
+    assert f"WORKERS_HOME={other} " in (desk / ".claude" / "settings.json").read_text()
+
+
+def test_http_registers_an_address_and_keeps_the_token_out(desk: Path, tmp_path: Path) -> None:
+    from workers_tui.home.places import find_home
+
+    home = find_home(flat=tmp_path / "workers")
+    home.state.mkdir()
+    token = ensure_token(home)
+    assert main(["--port", "5999", "connect", "--http"]) == 0
+    text = (desk / ".claude.json").read_text()
+    server = json.loads(text)["mcpServers"]["workers"]
+    assert server["type"] == "http"
+    assert server["url"] == "http://127.0.0.1:5999/mcp"
+    assert token not in text
+    assert read_token(home) == token
+
+
+def test_on_a_terminal_each_part_is_asked_for(
+    desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: Out
+) -> None:
+    answers = iter(["n", "n", "y", "y"])
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: next(answers))
+    assert main(["connect"]) == 0
+    assert (desk / ".claude" / "CLAUDE.md").exists()
+    assert not (desk / ".claude" / "settings.json").exists()
+
+
+def test_saying_no_at_the_end_changes_nothing(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(["y", "y", "y", "n"])
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: next(answers))
+    assert main(["connect"]) == 130
+    assert list(desk.iterdir()) == []
