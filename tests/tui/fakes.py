@@ -9,6 +9,8 @@ from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
+from workers_tui.engine.agent_request import FollowUp
+from workers_tui.engine.agent_trace import TraceStep
 from workers_tui.engine.board import Board, Key, ServerView, Topic
 from workers_tui.engine.errors import UnknownJob
 from workers_tui.engine.events import Events
@@ -22,6 +24,8 @@ from workers_tui.engine.job import (
     Sent,
     WaitingFor,
 )
+from workers_tui.engine.ledger import Totals
+from workers_tui.engine.model_lists import ModelInfo
 from workers_tui.engine.money import Cost, CostSource, from_usd
 from workers_tui.engine.price import Price
 from workers_tui.engine.spend import Spend
@@ -82,6 +86,51 @@ class FakeConfig:
         return before
 
 
+class FakePrices:
+    """Three models, one without a price."""
+
+    def models(self, provider: str) -> list[ModelInfo]:
+        def info(name: str, price: tuple[str, str] | None, context: int) -> ModelInfo:
+            cost = Price(Decimal(price[0]), Decimal(price[1])) if price else None
+            return ModelInfo(name, name, cost, context)
+
+        return [
+            info("deepseek/deepseek-v4-flash", ("0.11", "0.21"), 1_000_000),
+            info("minimax/minimax-m3", ("0.30", "1.2"), 205_000),
+            info("odd/no-price", None, 8_000),
+        ]
+
+    def find(self, provider: str, model: str) -> Price | None:
+        return next((info.price for info in self.models(provider) if info.id == model), None)
+
+    async def refresh(self, provider: str) -> None:
+        return None
+
+
+class FakeLedger:
+    """Sums of a day with two tiers."""
+
+    async def totals(self, day: date | None = None, *, by: str | None = None) -> dict[str, Totals]:
+        one = Totals(40, Usage(300_000, 30_000), from_usd("0.9"), from_usd("0.9"))
+        two = Totals(1, Usage(63_000, 11_000), from_usd("0.17"), 0, from_usd("0.17"), 0, 1)
+        return {"fast": one, "long": two} if by else {"": one}
+
+
+class FakeAgents:
+    """Agents that take a further task."""
+
+    def __init__(self, engine: FakeEngine) -> None:
+        self._engine = engine
+        self.steps: list[TraceStep] = []
+
+    async def followup(self, request: FollowUp, origin: Origin) -> Job:
+        self._engine.asked.append(("follow_up", request))
+        return await self._engine.job(request.target)
+
+    def trace(self, job_id: str) -> list[TraceStep]:
+        return self.steps
+
+
 class FakeEngine:
     """What the dashboard needs of an engine."""
 
@@ -92,6 +141,9 @@ class FakeEngine:
         self.board = Board()
         self.events = Events(self.board, self.clock)
         self.config = FakeConfig(self)
+        self.prices = FakePrices()
+        self.agents = FakeAgents(self)
+        self.ledger = FakeLedger()
         self.asked: list[tuple[str, Any]] = []
         self.texts: dict[str, str] = {}
         self.queue = SimpleNamespace(paused=False)
@@ -156,10 +208,6 @@ class FakeEngine:
         return self.put(
             replace(job, id="new1", state=JobState.QUEUED, tier=tier, ms=None, ended_at=None)
         )
-
-    async def follow_up(self, job_id: str, task: str) -> Job:
-        self.asked.append(("follow_up", (job_id, task)))
-        return await self.job(job_id)
 
     async def delegate(self, request: CallRequest, origin: Origin) -> Job:
         self.asked.append(("delegate", request))

@@ -30,10 +30,10 @@ from workers_tui.simulator.demo import DemoTask, demo_tasks, make_demo_files
 if TYPE_CHECKING:
     from workers_tui.engine.engine import Engine
 
-CAP_USD = 0.25
-PAUSE = (0.8, 4.0)
+CAP_USD = 0.8
+PAUSE = (0.3, 2.0)
 """Seconds between two requests."""
-AT_ONCE = 6
+AT_ONCE = 7
 """Jobs that the client lets run or wait before it asks for more."""
 SECRET_EVERY = 9
 """Every so many tasks one names a file in which a key is found."""

@@ -136,9 +136,9 @@ class LineView(ScrollView, can_focus=True):
         if height <= 0:
             return
         if self.cursor < top:
-            self.scroll_to(y=self.cursor, animate=False)
+            self.scroll_to(y=self.cursor, animate=False, force=True)
         elif self.cursor >= top + height:
-            self.scroll_to(y=self.cursor - height + 1, animate=False)
+            self.scroll_to(y=self.cursor - height + 1, animate=False, force=True)
 
     def render_line(self, y: int) -> Strip:
         """The strip at a line of the visible part."""
@@ -151,12 +151,13 @@ class LineView(ScrollView, can_focus=True):
             return Strip.blank(self.size.width, self.rich_style)
         strip = self._strips.get(index)
         if strip is None:
-            strip = self._strips[index] = self._draw(index, width)
+            strip = self._strips[index] = self.draw_row(index, width)
             if len(self._strips) > 2_000:
                 self._strips.clear()
         return strip
 
-    def _draw(self, index: int, width: int) -> Strip:
+    def draw_row(self, index: int, width: int) -> Strip:
+        """The strip of a row; kept until the row changes."""
         base = self.rich_style + self.row_style(index)
         segments = [Segment(text, base + self.style_of(name)) for text, name in self.row_at(index)]
         return Strip(segments).adjust_cell_length(width, base)
@@ -233,4 +234,4 @@ class LineView(ScrollView, can_focus=True):
         if self.SELECTS:
             self.move_cursor(self.cursor + rows)
         else:
-            self.scroll_to(y=self.scroll_offset.y + rows, animate=False)
+            self.scroll_to(y=self.scroll_offset.y + rows, animate=False, force=True)

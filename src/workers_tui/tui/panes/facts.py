@@ -136,6 +136,8 @@ def _sent(job: Job) -> Iterator[Fact]:
     for part in job.sent:
         lines = f"lines {part.start} to {part.end}"
         yield "", f"{safe.one_line(part.path)}  {lines}, {words.size(part.bytes)}", ""
+        if part.note:
+            yield "", safe.one_line(part.note), "warn"
     if not job.sent and job.files:
         for name in job.files:
             yield "files", safe.one_line(name), ""

@@ -52,7 +52,7 @@ class HistoryList(LineView):
         self._now = now
         self._note = row((" No job matches. ", "dim"), ("esc", "key"), (" shows all.", "dim"))
         self.cursor = 0
-        self.scroll_to(y=0, animate=False)
+        self.scroll_to(y=0, animate=False, force=True)
         self.redraw_all()
         self.rows_resized()
         self.post_message(self.Moved(self, 0))

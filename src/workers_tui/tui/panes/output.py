@@ -53,7 +53,7 @@ class Output(LineView):
         self._wrap_all()
         self.rows_resized()
         self.redraw_all()
-        self.scroll_to(y=self.row_count if growing else 0, animate=False)
+        self.scroll_to(y=self.row_count if growing else 0, animate=False, force=True)
 
     def add_text(self, text: str) -> None:
         """Text was added at the end."""
@@ -73,7 +73,7 @@ class Output(LineView):
                 self.redraw_row(index)
         self.rows_resized()
         if self.following:
-            self.scroll_to(y=self.row_count, animate=False)
+            self.scroll_to(y=self.row_count, animate=False, force=True)
 
     def finish(self) -> None:
         """No more text will come."""
@@ -91,7 +91,7 @@ class Output(LineView):
             self._growing = False
             self.redraw_all()
             self.rows_resized()
-            self.scroll_to(y=0, animate=False)
+            self.scroll_to(y=0, animate=False, force=True)
 
     def on_resize(self) -> None:
         """The width changed: wrap again and keep the tail in sight."""
@@ -100,7 +100,7 @@ class Output(LineView):
             self.redraw_all()
         super().on_resize()
         if self.following and self._growing:
-            self.scroll_to(y=self.row_count, animate=False)
+            self.scroll_to(y=self.row_count, animate=False, force=True)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Scrolling up stops following; reaching the end follows again."""
@@ -111,7 +111,7 @@ class Output(LineView):
         """Follow the newest line, or stay."""
         self.following = follow
         if follow:
-            self.scroll_to(y=self.row_count, animate=False)
+            self.scroll_to(y=self.row_count, animate=False, force=True)
 
     def _wrap_all(self) -> None:
         self._width = self.row_width

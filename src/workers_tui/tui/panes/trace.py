@@ -36,7 +36,7 @@ class Trace(LineView):
         self._steps = steps
         self._lay_out()
         if at_end:
-            self.scroll_to(y=self.row_count, animate=False)
+            self.scroll_to(y=self.row_count, animate=False, force=True)
 
     def on_resize(self) -> None:
         """Steps wrap to the width."""

@@ -1,0 +1,115 @@
+"""Filters, rates, live text, undo, memory, keymap: parts without a screen."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tui.fakes import make_job
+from workers_tui.engine.job import JobState
+from workers_tui.home.places import Home
+from workers_tui.tui import filters, pager
+from workers_tui.tui.keymap import DEEDS, read_keymap
+from workers_tui.tui.live_text import LiveText
+from workers_tui.tui.memory import Memory
+from workers_tui.tui.rates import Rates
+from workers_tui.tui.undo import Undo
+
+
+@pytest.mark.parametrize(
+    ("typed", "passes"),
+    [
+        ("", True),
+        ("state:failed", True),
+        ("state:done", False),
+        ("tier:fa", True),
+        ("tier:code", False),
+        ("project:shop", True),
+        ("disk full", True),
+        ("disk empty", False),
+        ("state:failed disk tier:fast", True),
+        ("nonsense:x", False),
+        ("state:", True),
+    ],
+)
+def test_filters(typed: str, passes: bool) -> None:
+    job = make_job(
+        "k7f2q", JobState.FAILED, task="Disk is full", project="/home/ada/shop", error="no answer"
+    )
+    assert filters.parse(typed).passes(job) is passes
+
+
+def test_a_rate_looks_back_a_few_seconds_only() -> None:
+    rates = Rates()
+    rates.note("a", 0, 0.0)
+    assert rates.rate("a", 0.1) is None
+    for second in range(1, 11):
+        rates.note("a", 80 * second, float(second))
+    assert rates.rate("a", 10.0) == 80
+    assert rates.rate("a", 20.0) == 0
+    rates.forget("a")
+    assert rates.rate("a", 20.0) is None
+
+
+def test_only_new_text_is_added() -> None:
+    live = LiveText()
+    assert live.enter("a", "one") is None
+    assert live.enter("a", "one two") == " two"
+    assert live.enter("b", "other") is None
+    assert live.enter("b", "no common part") is None
+
+
+@given(st.text(min_size=300, max_size=2_000), st.integers(1, 500))
+def test_a_bounded_tail_that_moved_on_continues(text: str, moved: int) -> None:
+    live = LiveText()
+    start = len(text) // 3
+    live.enter("a", text[: start + 250])
+    added = live.enter("a", text[min(moved, 40) : start + 260])
+    assert added is None or text[: start + 260].endswith(added)
+
+
+async def test_undo_takes_the_newest_change_back_first() -> None:
+    undo, done = Undo(), []
+
+    async def back(name: str) -> None:
+        done.append(name)
+
+    undo.push("one", lambda: back("one"))
+    undo.push("two", lambda: back("two"))
+    assert await undo.pop() == "Undone: two."
+    assert await undo.pop() == "Undone: one."
+    assert done == ["two", "one"]
+    assert "nothing" in await undo.pop()
+
+
+def test_the_theme_is_remembered(home: Home) -> None:
+    Memory(home).remember(theme="nord")
+    assert Memory(home).theme == "nord"
+    assert not Memory(home).first_steps_shown
+
+
+def test_a_broken_memory_is_an_empty_one(home: Home) -> None:
+    home.ui_json.write_text("{", encoding="utf-8")
+    assert Memory(home).theme is None
+
+
+def test_the_keymap_names_what_it_does_not_know(home: Home) -> None:
+    home.keymap_json.write_text(json.dumps({"cancel": "z", "fly": "f", "help": 3}))
+    chosen, wrong = read_keymap(home)
+    assert chosen == {"cancel": "z"}
+    assert len(wrong) == 2
+    home.keymap_json.write_text("[]")
+    assert read_keymap(home)[1]
+
+
+def test_every_deed_has_help_that_is_a_sentence() -> None:
+    assert all(deed.help.endswith(".") and deed.help[0].isupper() for deed in DEEDS.values())
+
+
+def test_the_pager_falls_back_to_less() -> None:
+    assert pager.command({}) == ["less"]
+    assert pager.command({"PAGER": "bat -p"}) == ["bat", "-p"]
+    assert pager.command({"PAGER": "'broken"}) == ["less"]
