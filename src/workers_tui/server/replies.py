@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from workers_tui.engine.job import Job, JobState
+from workers_tui.engine.job import Job, JobKind, JobState
 from workers_tui.engine.money import Cost, to_usd
 
 PAGE = 40_000
@@ -32,7 +32,9 @@ def first_line(job: Job) -> str:
     name = "/".join(part for part in (job.tier or job.worker, job.model) if part) or job.kind.value
     usage = f"in={job.usage.input} out={job.usage.output}"
     line = f"[{name} {usage} {money(job.cost)} {job.ms or 0}ms job={job.id}]"
-    return f"{line} {job.tier_reason}" if job.tier_reason else line
+    work = job.last_action if job.kind is JobKind.AGENT and job.state.ended else None
+    why = job.tier_reason or work
+    return f"{line} {why}" if why else line
 
 
 def money(cost: Cost | None) -> str:
@@ -65,7 +67,8 @@ def call_reply(job: Job, text: str, limit: int) -> Reply:
     """One ended job with its answer; a job that did not end well is an error."""
     if job.state is not JobState.DONE:
         return Reply(failure(job, text), error=True, meta=meta(job))
-    return Reply(f"{first_line(job)}\n{body(job, text, limit)}", meta=meta(job))
+    said = f"{first_line(job)}\n{body(job, text, limit)}{sent_notes(job)}"
+    return Reply(said, meta=meta(job))
 
 
 def body(job: Job, text: str, limit: int) -> str:
@@ -76,6 +79,11 @@ def body(job: Job, text: str, limit: int) -> str:
     if job.truncated:
         note += "\n[cut by the output limit: the answer is not complete; raise max_tokens]"
     return shown + note
+
+
+def sent_notes(job: Job) -> str:
+    """What the worker did not get as it lies on disk: cut files, decoded ones."""
+    return "".join(f"\n[{one.path}: {one.note}]" for one in job.sent if one.note)
 
 
 def written(job: Job, text: str) -> str:
