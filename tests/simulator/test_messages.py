@@ -103,3 +103,20 @@ async def test_count_tokens_may_be_missing() -> None:
         reply = await client.post(url, json=body(), headers=HEADERS)
         head = await client.head(sim.anthropic_url)
     assert (reply.status_code, head.status_code) == (404, 200)
+
+
+async def test_max_tokens_cut_the_answer() -> None:
+    async with Simulator(Scenario(default=Behaviour(text="x" * 100))) as sim:
+        found = await events(sim, body(max_tokens=5))
+        (bill,) = sim.book.all()
+    assert found[-2]["delta"]["stop_reason"] == "max_tokens"
+    assert bill.completion == 5
+
+
+async def test_what_a_rule_caught_can_be_said() -> None:
+    content = [{"tool": "Read", "input": {"file_path": "<<path>>"}}]
+    raw = {"rules": [{"when": {"user": r"read (?P<path>\S+)"}, "behaviour": {"content": content}}]}
+    async with Simulator(scenario_of(raw)) as sim:
+        found = await events(sim, body('read /a"b'))
+    said = "".join(e["delta"]["partial_json"] for e in found if e["type"] == "content_block_delta")
+    assert said == '{"file_path": "/a\\"b"}'

@@ -125,7 +125,8 @@ class Rule:
     when: Mapping[str, Any] = field(default_factory=dict)
     """Regular expressions over `user`, `tool_result`, `system`, `model`, `raw`; `tool`: a tool
     that is offered; `answers`: the tool whose result came; `tools`, `agent`, `stream`: true or
-    false. All must hold; none: every request."""
+    false. All must hold; none: every request. What a named group catches can stand in the
+    content as `<<name>>`."""
     times: int | None = None
     """How often it applies; None: always."""
 
@@ -239,8 +240,23 @@ class Picker:
                 continue
             if all(_fits(name, want, seen) for name, want in rule.when.items()):
                 self._used[number] = self._used.get(number, 0) + 1
-                return rule.behaviour
+                return _filled(rule, seen)
         return None
+
+
+def _filled(rule: Rule, seen: Mapping[str, Any]) -> Behaviour:
+    """The behaviour with what the rule's named groups caught put in for `<<name>>`."""
+    caught: dict[str, str] = {}
+    for name, want in rule.when.items():
+        if isinstance(want, str) and isinstance(seen.get(name), str) and "(?P<" in want:
+            found = re.search(want, seen[name], re.DOTALL)
+            caught |= found.groupdict(default="") if found else {}
+    if not caught:
+        return rule.behaviour
+    text = json.dumps(list(rule.behaviour.content))
+    for name, value in caught.items():
+        text = text.replace(f"<<{name}>>", json.dumps(value)[1:-1])
+    return replace(rule.behaviour, content=tuple(json.loads(text)))
 
 
 def _fits(name: str, want: Any, seen: Mapping[str, Any]) -> bool:
