@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import socket
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -17,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
 import uvicorn
 
 from workers_tui.engine.agent_limits import Limits
@@ -26,7 +24,9 @@ from workers_tui.engine.board import Key, ServerView, Topic
 from workers_tui.engine.engine import Engine, EngineOptions
 from workers_tui.engine.job import Job, Origin
 from workers_tui.home.places import Home
+from workers_tui.home.server_record import ensure_token
 from workers_tui.server.gateway import gateway_app
+from workers_tui.server.host import Host
 from workers_tui.simulator.scenario import Scenario, scenario_of
 from workers_tui.simulator.simulator import Simulator
 
@@ -41,9 +41,6 @@ PRICES = {
     MODEL: {"input": 0.60, "output": 2.20, "cache_read": 0.11, "cache_write": 0.60},
     SMALL: {"input": 0.15, "output": 0.50, "cache_read": 0.03, "cache_write": 0.15},
 }
-CLAUDE = os.environ.get("WORKERS_CLAUDE_BIN") or shutil.which("claude")
-
-needs_claude = pytest.mark.skipif(CLAUDE is None, reason="Claude Code is not installed")
 
 
 def rule(when: Mapping[str, Any], *blocks: Mapping[str, Any], **more: Any) -> dict[str, Any]:
@@ -136,6 +133,18 @@ async def serving(engine: Engine) -> AsyncIterator[None]:
         await task
 
 
+@asynccontextmanager
+async def hosting(engine: Engine, project: Path) -> AsyncIterator[None]:
+    """The whole server, tools included."""
+    ensure_token(engine.home)
+    server = Host(engine, port=0, project=project)
+    await server.start()
+    try:
+        yield
+    finally:
+        await server.stop("the test is over")
+
+
 class QuietServer(uvicorn.Server):
     """Leaves the test's signal handlers alone."""
 
@@ -149,7 +158,8 @@ async def world(
     tmp: Path,
     scenario: Scenario | None = None,
     *,
-    real: bool = False,
+    claude: Path | None = None,
+    host: bool = False,
     limits: Limits | None = None,
     environ: Mapping[str, str] | None = None,
     **settings: Any,
@@ -175,14 +185,14 @@ async def world(
             "PATH": os.environ["PATH"],
             "HOME": str(tmp),
             "CLAUDE_WORKERS_ROOT": str(root),
-            "WORKERS_CLAUDE_BIN": (CLAUDE or "") if real else fake_claude(tmp),
+            "WORKERS_CLAUDE_BIN": str(claude or fake_claude(tmp)),
             **LOCAL_SECRETS,
             **(environ or {}),
         }
         engine = await Engine.start(EngineOptions(home=home, environ=variables, watch=False))
         engine.agents.limits = limits or engine.agents.limits
         try:
-            async with serving(engine):
+            async with hosting(engine, project) if host else serving(engine):
                 yield World(engine, sim, home, project, root)
                 await engine.agents.close("the test is over")
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from tests.engine.agent_kit import rule, scripted, tool, world
 async def main(tmp: Path, command: str) -> None:
     """Start one agent and wait to be killed."""
     scenario = scripted(rule({"user": "wait"}, tool("Bash", command=command)))
-    async with world(tmp, scenario, real=True) as one:
+    async with world(tmp, scenario, claude=Path(os.environ["WORKERS_CLAUDE_BIN"])) as one:
         await one.start("wait", allowed_tools=("Bash",))
         await asyncio.Event().wait()
 

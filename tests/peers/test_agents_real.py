@@ -11,23 +11,24 @@ from pathlib import Path
 
 import pytest
 from tests.engine.agent_kit import (
-    CLAUDE,
     LOCAL_SECRETS,
     MODEL,
     PROVIDER_KEY,
-    needs_claude,
     rule,
     say,
     scripted,
     tool,
     world,
 )
+from tests.peers.claude import Claude, over_http
+from tests.peers.peers import peer
 
 from workers_tui.engine.agent_trace import StepKind
+from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.job import JobState
-from workers_tui.engine.money import CostSource, to_usd
+from workers_tui.engine.money import CostSource, from_usd, to_usd
 
-pytestmark = [pytest.mark.peers, needs_claude, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(120)]
 
 
 async def test_two_turns_with_tools_are_billed_to_the_token(tmp_path: Path) -> None:
@@ -39,7 +40,7 @@ async def test_two_turns_with_tools_are_billed_to_the_token(tmp_path: Path) -> N
             tool("Read", file_path=str(tmp_path / "project/a.txt")),
         ),
     )
-    async with world(tmp_path, scenario, real=True) as one:
+    async with world(tmp_path, scenario, claude=peer("claude")) as one:
         (one.project / "a.txt").write_text("42\n")
         job = await one.run("read a.txt and answer")
         assert job.state is JobState.DONE, job.error
@@ -67,7 +68,7 @@ async def test_a_subagent_is_metered_and_named(tmp_path: Path) -> None:
             tool("Agent", description="look", prompt="find it", subagent_type="general-purpose"),
         ),
     )
-    async with world(tmp_path, scenario, real=True) as one:
+    async with world(tmp_path, scenario, claude=peer("claude")) as one:
         job = await one.run("ask a subagent", allowed_tools=("Task",))
         assert job.state is JobState.DONE, job.error
         bills = one.sim.book.all()
@@ -81,12 +82,12 @@ async def test_a_subagent_is_metered_and_named(tmp_path: Path) -> None:
 
 async def test_a_follow_up_resumes_the_session_also_after_a_restart(tmp_path: Path) -> None:
     scenario = scripted(rule({"user": "second"}, say("two")), rule({"user": "first"}, say("one")))
-    async with world(tmp_path, scenario, real=True) as one:
+    async with world(tmp_path, scenario, claude=peer("claude")) as one:
         first = await one.run("first")
         second = await one.engine.ended((await one.go_on(first.id, "second")).id)
         assert (await one.engine.text(second.id), second.parent) == ("two", first.id)
         assert second.last_action == "no tool was used: unverified"
-    async with world(tmp_path, scenario, real=True) as one:
+    async with world(tmp_path, scenario, claude=peer("claude")) as one:
         third = await one.engine.ended((await one.go_on(first.agent_session or "", "second")).id)
         assert third.state is JobState.DONE, third.error
         assert third.agent_session == second.agent_session == first.agent_session
@@ -124,7 +125,7 @@ def sleeping(number: int) -> str:
 
 async def test_a_cancel_in_mid_bash_leaves_no_process(tmp_path: Path) -> None:
     scenario = scripted(rule({"user": "wait"}, tool("Bash", command=sleeping(3071))))
-    async with world(tmp_path, scenario, real=True) as one:
+    async with world(tmp_path, scenario, claude=peer("claude")) as one:
         job = await one.start("wait", allowed_tools=("Bash",))
         await until(lambda: len(alive("sleep", "3071")) > 1)
         began = one.engine.clock.monotonic()
@@ -145,7 +146,7 @@ async def test_our_own_death_leaves_no_process(tmp_path: Path) -> None:
         victim,
         str(tmp_path),
         sleeping(3072),
-        env={**os.environ, "WORKERS_CLAUDE_BIN": CLAUDE or ""},
+        env={**os.environ, "WORKERS_CLAUDE_BIN": str(peer("claude"))},
     )
     await until(lambda: len(alive("sleep", "3072")) > 1)
     child.kill()
@@ -157,7 +158,7 @@ async def test_the_cap_ends_a_session_with_its_own_words(tmp_path: Path) -> None
     scenario = scripted(
         rule({"tool": "Read"}, say("on"), tool("Read", file_path="a.txt"), completion_tokens=9000)
     )
-    async with world(tmp_path, scenario, real=True, daily_budget_usd=0.15) as one:
+    async with world(tmp_path, scenario, claude=peer("claude"), daily_budget_usd=0.15) as one:
         (one.project / "a.txt").write_text("x")
         job = await one.run("go on for ever")
         assert job.state is JobState.FAILED
@@ -181,7 +182,7 @@ async def test_hostile_settings_of_project_and_identity_change_nothing(tmp_path:
     }
     hook = {"hooks": [{"type": "command", "command": f"touch {tmp_path}/hooked"}]}
     settings = {"env": evil, "apiKeyHelper": "echo evil", "hooks": {"SessionStart": [hook]}}
-    async with world(tmp_path, scenario, real=True) as one:
+    async with world(tmp_path, scenario, claude=peer("claude")) as one:
         claude = one.project / ".claude"
         claude.mkdir()
         for name in ("settings.json", "settings.local.json"):
@@ -204,7 +205,7 @@ async def test_bash_finds_no_key_of_anybody(tmp_path: Path) -> None:
     scenario = scripted(
         rule({"answers": "Bash"}, say("looked")), rule({"user": "look"}, tool("Bash", command=look))
     )
-    async with world(tmp_path, scenario, real=True) as one:
+    async with world(tmp_path, scenario, claude=peer("claude")) as one:
         job = await one.run("look", allowed_tools=("Bash",), permission_mode="acceptEdits")
         assert job.state is JobState.DONE, job.error
         (seen,) = [s for s in one.engine.agents.trace(job.id) if s.kind is StepKind.RESULT]
@@ -213,3 +214,65 @@ async def test_bash_finds_no_key_of_anybody(tmp_path: Path) -> None:
         assert "CLAUDE_CONFIG_DIR=" in shown
         for secret in (PROVIDER_KEY, *LOCAL_SECRETS.values(), "job-"):
             assert secret not in shown, secret
+
+
+START, RESULT, CANCEL, GO_ON = (
+    f"mcp__workers__delegate_{verb}" for verb in ("start", "result", "cancel", "followup")
+)
+ARCHITECT = "claude"
+TWO_JOBS = r"job=(?P<slow>\w+).*job=(?P<quick>\w+)"
+
+
+async def test_an_architect_starts_two_workers_cancels_one_and_goes_on_with_the_other(
+    tmp_path: Path,
+) -> None:
+    scenario = scripted(
+        rule(
+            {"model": ARCHITECT, "user": "BUILD"},
+            tool(START, prompt="slow work", allowed_tools=["Bash"]),
+            tool(START, prompt="quick work"),
+        ),
+        rule(
+            {"model": ARCHITECT, "answers": START, "tool_result": TWO_JOBS},
+            tool(RESULT, job_id="<<quick>>", wait_seconds=30),
+            tool(CANCEL, job_id="<<slow>>"),
+            tool(GO_ON, job_id="<<quick>>", prompt="more", wait_seconds=30),
+        ),
+        rule({"model": ARCHITECT, "answers": GO_ON}, say("both were looked after")),
+        rule({"user": "slow"}, tool("Bash", command=sleeping(3073))),
+        rule({"answers": "Read"}, say("quick and verified")),
+        rule({"user": "quick"}, tool("Read", file_path=str(tmp_path / "project/a.txt"))),
+        rule({"user": "more"}, say("and more")),
+        keys=[],
+    )
+    async with world(tmp_path, scenario, claude=peer("claude"), host=True) as one:
+        (one.project / "a.txt").write_text("42\n")
+        url = one.engine.board.get(Key(Topic.SERVER)).url
+        server = over_http(one.home, url)
+        chief = await Claude.start(peer("claude"), tmp_path, one.sim.anthropic_url, server)
+        try:
+            result = await chief.say("BUILD")
+        finally:
+            await chief.leave()
+        assert result["result"] == "both were looked after"
+        started, quick, cancelled, more = (chief.tool_results()[n] for n in (0, 2, 3, 4))
+        assert "quick and verified" in quick
+        assert "1 tool call" in quick
+        assert "no tool was used: unverified" in more
+        assert "and more" in more
+        print(started, quick, cancelled, more, sep="\n---\n")
+        jobs = {job.task: job for job in await one.engine.list_jobs()}
+        assert jobs["slow work"].state is JobState.CANCELLED
+        assert jobs["more"].parent == jobs["quick work"].id
+        assert jobs["more"].agent_session == jobs["quick work"].agent_session
+        assert alive("sleep", "3073") == []
+        assert all(job.client for job in jobs.values())
+        bills = [bill for bill in one.sim.book.all() if bill.asked == MODEL]
+        done = (jobs["quick work"], jobs["more"])
+        assert sum(job.cost.pico or 0 for job in jobs.values() if job.cost) == sum(
+            from_usd(bill.cost) for bill in bills
+        )
+        sessions = {job.agent_session for job in done}
+        mine = [bill for bill in bills if bill.session in sessions]
+        assert sum(job.usage.input for job in done) == sum(bill.prompt for bill in mine)
+        assert sum(job.usage.output for job in done) == sum(bill.completion for bill in mine)
