@@ -252,6 +252,19 @@ async def test_importing_twice_takes_once(money: Money, tmp_path: Path) -> None:
     assert len(money.lines()) == 4
 
 
+async def test_importing_again_after_the_store_was_lost_takes_nothing(
+    home: Home, tmp_path: Path
+) -> None:
+    older = tmp_path / "older.jsonl"
+    older.write_bytes(OLDER)
+    async with open_money(home) as money:
+        assert (await money.ledger.import_file(older))[0] == 3
+    home.store_db.unlink()
+    async with open_money(home) as money:
+        assert (await money.ledger.health()).rows == 3
+        assert (await money.ledger.import_file(older))[0] == 0
+
+
 async def test_importing_what_is_not_there_says_so(money: Money, tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match="no file"):
         await money.ledger.import_file(tmp_path / "none.jsonl")

@@ -19,11 +19,11 @@ from zoneinfo import ZoneInfo
 from workers_tui.engine import facts, holds, ledger_rows
 from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.clock import Clock
+from workers_tui.engine.entry import MOST_PICO, Row, plausible
 from workers_tui.engine.errors import BudgetRefused, StoreError
 from workers_tui.engine.holds import MIGRATIONS, Hold
 from workers_tui.engine.job import JobKind
 from workers_tui.engine.ledger import Entry, Ledger
-from workers_tui.engine.ledger_rows import MOST_PICO, Row
 from workers_tui.engine.money import Cost, CostSource, Pico, text_usd
 from workers_tui.engine.spend import BudgetRules, Spend, look
 from workers_tui.engine.store import Store
@@ -267,7 +267,7 @@ def _book(
     entry = replace(entry, generation_id=entry.generation_id or hold.generation_id)
     if ledger_rows.get(conn, entry.call) is not None:
         return ledger_rows.correct(conn, entry.call, entry.cost, entry.at, zone)
-    cost = ledger_rows.plausible(entry.cost)
+    cost = plausible(entry.cost)
     return ledger_rows.add(conn, entry, hold.day, _charge(cost, hold, rules), zone)
 
 

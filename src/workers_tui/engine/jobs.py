@@ -7,9 +7,7 @@ shows the same values live. A change is committed before anybody sees it.
 from __future__ import annotations
 
 import asyncio
-import difflib
 import logging
-import secrets
 import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -25,7 +23,6 @@ from workers_tui.engine.errors import StoreError, UnknownJob, WrongUse
 from workers_tui.engine.job import (
     ENDED,
     LIVE,
-    NEXT,
     CallRequest,
     Job,
     JobKind,
@@ -36,6 +33,7 @@ from workers_tui.engine.job import (
     WaitingFor,
 )
 from workers_tui.engine.job_rows import MIGRATIONS, Filter
+from workers_tui.engine.job_steps import advance, correct, new_id, plain_id, states_of, unknown_id
 from workers_tui.engine.money import Cost
 from workers_tui.engine.results import sweep
 from workers_tui.engine.store import Store
@@ -56,14 +54,10 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-ID_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
-"""Base 32 without letters that look like others."""
-ID_LENGTH = 5
 SHOWN = 500
 """Ended jobs that stay on the board; older ones are in the table."""
 SWEEP_EVERY = timedelta(hours=6)
 """How often old results are looked for, while there is work."""
-AFTER_THE_END = frozenset({"cost", "usage"})
 
 
 class Jobs:
@@ -125,9 +119,9 @@ class Jobs:
             if old is None:
                 raise UnknownJob(f"there is no job {job_id}")
             if old.state.ended:
-                new = _correct(old, changes)
+                new = correct(old, changes)
             else:
-                new = job_rows.clean(_advance(old, {**shown, **changes}, now))
+                new = job_rows.clean(advance(old, {**shown, **changes}, now))
             return job_rows.update(conn, new), new
 
         ends = changes.get("state") in ENDED
@@ -165,14 +159,14 @@ class Jobs:
 
     async def get(self, job_id: str) -> Job:
         """The job with this id; letters that look alike are taken as meant."""
-        wanted = _plain(job_id)
+        wanted = plain_id(job_id)
         job = self._board.get(Key(Topic.JOB, wanted)) or await self._store.read(
             lambda conn: job_rows.get(conn, job_id) or job_rows.get(conn, wanted)
         )
         if isinstance(job, Job):
             return job
         ids = await self._store.read(job_rows.newest_ids)
-        raise UnknownJob(_unknown(job_id, wanted, ids))
+        raise UnknownJob(unknown_id(job_id, ids))
 
     async def find(  # noqa: PLR0913 - each is one way to narrow the list
         self,
@@ -189,7 +183,7 @@ class Jobs:
         offset: int = 0,
     ) -> list[Job]:
         """Jobs of all days and engines, newest first."""
-        states = _states(state)
+        states = states_of(state)
         wanted = Filter(states, kind, text, tier, worker, project, session, since)
         jobs = await self._store.read(lambda conn: job_rows.find(conn, wanted, limit, offset))
         return [self._live(job) for job in jobs]
@@ -313,54 +307,3 @@ class Jobs:
             if job.state.ended:
                 self._board.drop(Key(Topic.JOB, name))
                 self._changes.pop(name, None)
-
-
-def new_id() -> str:
-    """A short random name."""
-    return "".join(secrets.choice(ID_LETTERS) for _ in range(ID_LENGTH))
-
-
-def _advance(old: Job, changes: dict[str, Any], now: datetime) -> Job:
-    """A live job's next value."""
-    state = changes.get("state", old.state)
-    if state is not old.state and state not in NEXT[old.state]:
-        raise WrongUse(f"job {old.id} is {old.state} and cannot become {state}")
-    new = replace(old, **changes)
-    if state is not JobState.WAITING:
-        new = replace(new, waiting_for=None, question=None, retry_at=None)
-    if state is JobState.RUNNING and new.started_at is None:
-        new = replace(new, started_at=now)
-    if not state.ended:
-        return new
-    ended = new.ended_at or now
-    took = (ended - (new.started_at or ended)) // timedelta(milliseconds=1)
-    return replace(new, ended_at=ended, ms=max(0, took) if new.ms is None else new.ms)
-
-
-def _correct(old: Job, changes: dict[str, Any]) -> Job:
-    """An ended job's next value: only what it cost may still change."""
-    other = sorted(set(changes) - AFTER_THE_END)
-    if other:
-        raise WrongUse(f"job {old.id} is {old.state}; its {', '.join(other)} cannot change now")
-    return replace(old, **changes)
-
-
-def _states(state: JobState | str | Iterable[JobState] | None) -> frozenset[JobState] | None:
-    if state is None:
-        return None
-    given = [state] if isinstance(state, str) else list(state)
-    try:
-        return frozenset(JobState(one) for one in given)
-    except ValueError as error:
-        raise WrongUse(f"{error}; states are {', '.join(JobState)}") from None
-
-
-def _plain(job_id: str) -> str:
-    return job_id.strip().lower().translate(str.maketrans("oil", "011"))
-
-
-def _unknown(job_id: str, wanted: str, ids: list[str]) -> str:
-    near = [one for one in ids if wanted and one.startswith(wanted)][:3]
-    near = near or difflib.get_close_matches(wanted, ids, 3)
-    hint = f"; near it: {', '.join(near)}" if near else ""
-    return f"there is no job {job_id}{hint}"

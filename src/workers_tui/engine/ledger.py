@@ -9,24 +9,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Literal
-from zoneinfo import ZoneInfo
 
-from workers_tui.engine import facts, ledger_rows, usage_log
+from workers_tui.engine import day_sums, facts, ledger_rows, usage_log
 from workers_tui.engine.clock import Clock
+from workers_tui.engine.day_sums import Totals
+from workers_tui.engine.entry import OPEN, Entry, Row
 from workers_tui.engine.errors import WrongUse
-from workers_tui.engine.ledger_rows import MIGRATIONS, Entry, Row, Totals
-from workers_tui.engine.money import Cost, CostSource, Pico, from_usd
+from workers_tui.engine.job_costs import add_costs, job_sum
+from workers_tui.engine.ledger_rows import MIGRATIONS
+from workers_tui.engine.money import Cost
 from workers_tui.engine.store import Store
 from workers_tui.engine.usage import Usage
 from workers_tui.engine.usage_check import count_bad
-from workers_tui.engine.usage_lines import NAMELESS, Line, parse
+from workers_tui.engine.usage_import import is_behind, lines_of, note_projected, same_file, take
 
 __all__ = ["MIGRATIONS", "Entry", "Ledger", "LedgerHealth", "Totals", "add_costs", "job_sum"]
 
@@ -35,8 +37,6 @@ log = logging.getLogger(__name__)
 Axis = Literal["tier", "model", "provider", "project", "session", "kind"]
 
 IMPORT_BATCH = 2000
-UNKNOWN_CHARGE = from_usd("0.05")
-"""What an imported call of unknown cost counts against its day's cap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +70,15 @@ class Ledger:
         the file. Then bring the file up to date. Call once at start.
         """
         taken = 0
-        if await self._store.read(lambda conn: _is_behind(conn, self._path)):
+        if await self._store.read(lambda conn: is_behind(conn, self._path)):
             taken, _bad = await self._take_in(self._path)
-            await self._store.write(_note_projected)
+            await self._store.write(note_projected)
         await self.project()
         return taken
 
     async def booked(self, row: Row) -> None:
         """A row was committed: put it in the file, and say when its cost is still open."""
-        if row.entry.generation_id and row.entry.cost.source in ledger_rows.OPEN:
+        if row.entry.generation_id and row.entry.cost.source in OPEN:
             for bell in self._open_bells:
                 bell()
         await self.project(row.number)
@@ -107,7 +107,7 @@ class Ledger:
 
     async def totals(self, day: date | None = None, *, by: Axis | None = None) -> dict[str, Totals]:
         """Sums of one day or of all days, by name; one sum under "" without `by`."""
-        found = await self._store.read(lambda conn: ledger_rows.totals(conn, by or "", day))
+        found = await self._store.read(lambda conn: day_sums.totals(conn, by or "", day))
         return found if by else {"": found.get("", Totals())}
 
     async def health(self) -> LedgerHealth:
@@ -155,136 +155,17 @@ class Ledger:
             taken, bad = await self._take_in(path)
         except OSError as error:
             raise WrongUse(f"cannot read {path}: {error.strerror}") from error
-        if await asyncio.to_thread(_same_file, path, self._path):
-            await self._store.write(_note_projected)
+        if await asyncio.to_thread(same_file, path, self._path):
+            await self._store.write(note_projected)
         await self.project()
         return taken, bad
 
     async def _take_in(self, path: Path) -> tuple[int, int]:
         taken = bad = 0
-        own = await asyncio.to_thread(_same_file, path, self._path)
-        lines = _lines_of(path)
+        own = await asyncio.to_thread(same_file, path, self._path)
+        lines = lines_of(path)
         while batch := await asyncio.to_thread(lambda: list(islice(lines, IMPORT_BATCH))):
             good = [found for found in batch if found is not None]
             bad += len(batch) - len(good)
-            taken += await self._store.write(lambda conn, good=good: _take(conn, good, own=own))
+            taken += await self._store.write(partial(take, lines=good, own=own))
         return taken, bad
-
-
-def job_sum(conn: sqlite3.Connection, job: str) -> tuple[Usage, Cost | None]:
-    """Usage and cost of a job over all its requests; None when nothing was booked."""
-    rows = ledger_rows.of_job(conn, job)
-    usage = sum((row.entry.usage for row in rows), Usage())
-    return usage, add_costs(_now(rows))
-
-
-def add_costs(costs: Iterable[Cost]) -> Cost | None:
-    """One cost for several; its source is that of the least certain part."""
-    all_ = list(costs)
-    if not all_:
-        return None
-    known = [cost.pico for cost in all_ if cost.pico is not None]
-    listed = [cost.list_pico for cost in all_ if cost.list_pico is not None]
-    sources = {cost.source for cost in all_}
-    return Cost(
-        sum(known) if known else None,
-        next(source for source in LEAST_CERTAIN_FIRST if source in sources),
-        sum(listed) if listed else None,
-    )
-
-
-LEAST_CERTAIN_FIRST = (
-    CostSource.PENDING,
-    CostSource.UNKNOWN,
-    CostSource.ESTIMATED,
-    CostSource.RECONCILED,
-    CostSource.REPORTED,
-)
-
-
-def _now(rows: list[Row]) -> list[Cost]:
-    """What each call of these rows costs, corrections taken in."""
-    costs: dict[str, Cost] = {}
-    for row in rows:
-        cost, was = row.entry.cost, costs.get(row.entry.call)
-        if was is not None and row.entry.status == ledger_rows.CORRECTION:
-            cost = replace(was, pico=(was.pico or 0) + (cost.pico or 0), source=cost.source)
-        costs[row.entry.call] = cost
-    return list(costs.values())
-
-
-def _is_behind(conn: sqlite3.Connection, path: Path) -> bool:
-    """True when the file has rows the store lacks: none is numbered, or the store was lost."""
-    if not path.exists() or not path.stat().st_size:
-        return False
-    (newest,) = conn.execute("SELECT coalesce(max(number), 0) FROM ledger").fetchone()
-    if newest == 0:
-        return True
-    with path.open("rb") as file:
-        return usage_log.find_tail(file).number > int(newest)
-
-
-def _note_projected(conn: sqlite3.Connection) -> None:
-    (newest,) = conn.execute("SELECT coalesce(max(number), 0) FROM ledger").fetchone()
-    facts.put(conn, facts.PROJECTED, str(newest))
-
-
-def _lines_of(path: Path) -> Iterator[Line | None]:
-    """Lines of a file; corrections and lines without a call id get names that repeat."""
-    seen: Counter[str] = Counter()
-    with path.open("rb") as file:
-        for text in file:
-            if not text.strip():
-                continue
-            line = parse(text.rstrip(b"\r\n"))
-            if line is not None and line.is_correction:
-                seen[line.entry.call] += 1
-                line = replace(line, ordinal=seen[line.entry.call])
-            elif line is not None and line.entry.call.startswith(NAMELESS):
-                seen[line.entry.call] += 1
-                name = f"{line.entry.call}-{seen[line.entry.call]}"
-                line = replace(line, entry=replace(line.entry, call=name))
-            yield line
-
-
-def _take(conn: sqlite3.Connection, lines: list[Line], *, own: bool) -> int:
-    zone = facts.zone_of(conn)
-    taken = 0
-    for line in lines:
-        number = line.number if own else None
-        if number is not None and _number_taken(conn, number):
-            number = None
-        if line.is_correction:
-            taken += _take_correction(conn, line, number, zone)
-        elif ledger_rows.get(conn, line.entry.call) is None:
-            day = line.day or line.entry.at.astimezone(zone).date()
-            ledger_rows.add(conn, line.entry, day, _charge(line), zone, number)
-            taken += 1
-    return taken
-
-
-def _take_correction(
-    conn: sqlite3.Connection, line: Line, number: int | None, zone: ZoneInfo
-) -> bool:
-    """Book a correction of another file, once."""
-    call, more = line.entry.call, line.entry.cost
-    first = ledger_rows.get(conn, call)
-    if first is None or line.ordinal <= ledger_rows.corrections(conn, call):
-        return False
-    booked, _source, _charge = ledger_rows.booked(conn, first)
-    cost = Cost((booked or 0) + (more.pico or 0), more.source)
-    return ledger_rows.correct(conn, call, cost, line.entry.at, zone, number) is not None
-
-
-def _number_taken(conn: sqlite3.Connection, number: int) -> bool:
-    return conn.execute("SELECT 1 FROM ledger WHERE number=?", (number,)).fetchone() is not None
-
-
-def _charge(line: Line) -> Pico:
-    if line.charge_pico is not None:
-        return line.charge_pico
-    return UNKNOWN_CHARGE if line.entry.cost.pico is None else line.entry.cost.pico
-
-
-def _same_file(one: Path, other: Path) -> bool:
-    return one.exists() and other.exists() and one.samefile(other)

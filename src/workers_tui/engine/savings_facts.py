@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from sqlite3 import Connection
 
-from workers_tui.engine import index_query, job_rows, ledger_rows
+from workers_tui.engine import day_sums, index_query, job_rows
 from workers_tui.engine.cells import day_of
+from workers_tui.engine.day_sums import Totals
 from workers_tui.engine.index_query import NO_FILES, CellRow, FileCounts
 from workers_tui.engine.job import Job
-from workers_tui.engine.ledger_rows import Totals
 from workers_tui.engine.savings import Links
 from workers_tui.engine.transcript_files import MANAGER
 
@@ -64,9 +64,9 @@ def jobs_of(conn: Connection, since: date | None = None) -> list[Job]:
 def delegated_since(conn: Connection, since: date | None, today: date) -> Totals:
     """The ledger's sums."""
     if since is None:
-        return ledger_rows.totals(conn, ledger_rows.ALL, None).get("", Totals())
+        return day_sums.totals(conn, day_sums.ALL, None).get("", Totals())
     days = range(since.toordinal(), today.toordinal() + 2)
-    return sum((ledger_rows.day_totals(conn, date.fromordinal(day)) for day in days), Totals())
+    return sum((day_sums.day_totals(conn, date.fromordinal(day)) for day in days), Totals())
 
 
 def unmatched_workers(

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from workers_tui.engine.day_sums import Totals
 from workers_tui.engine.index_query import CellRow, FileCounts
-from workers_tui.engine.ledger_rows import Totals
 from workers_tui.engine.manager_prices import ManagerPrices
 from workers_tui.engine.money import json_usd
 from workers_tui.engine.price import Price

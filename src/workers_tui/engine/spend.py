@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from workers_tui.engine import days, holds, ledger_rows
+from workers_tui.engine import day_sums, days, holds
 from workers_tui.engine.money import Pico
 from workers_tui.engine.usage import Usage
 
@@ -68,17 +68,17 @@ class Spend:
 def today_of(conn: sqlite3.Connection, now: datetime, zone: ZoneInfo) -> days.Today:
     """The day that is booked on now."""
     limit = days.horizon(now, zone)
-    booked = _later(ledger_rows.newest_day(conn, limit), holds.newest_day(conn, limit))
-    newest = _later(ledger_rows.newest_day(conn), holds.newest_day(conn))
+    booked = _later(day_sums.newest_day(conn, limit), holds.newest_day(conn, limit))
+    newest = _later(day_sums.newest_day(conn), holds.newest_day(conn))
     return days.today(now, zone, booked, newest)
 
 
 def look(conn: sqlite3.Connection, now: datetime, zone: ZoneInfo, rules: BudgetRules) -> Spend:
     """Today's money as this transaction sees it."""
     today = today_of(conn, now, zone)
-    totals = ledger_rows.day_totals(conn, today.day)
+    totals = day_sums.day_totals(conn, today.day)
     held, count = holds.held(conn, today.day)
-    by_hour = ledger_rows.hours(conn, today.day)
+    by_hour = day_sums.hours(conn, today.day)
     cap, spent = rules.cap_pico, totals.charged_pico
     burn = _burn(by_hour, now.astimezone(zone), today.day)
     return Spend(

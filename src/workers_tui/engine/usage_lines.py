@@ -11,13 +11,11 @@ from typing import Any
 
 import msgspec
 
+from workers_tui.engine.entry import CORRECTION, MOST_PICO, MOST_TOKENS, Entry
 from workers_tui.engine.job import JobKind
-from workers_tui.engine.ledger_rows import CORRECTION, MOST_PICO, MOST_TOKENS, Entry
 from workers_tui.engine.money import Cost, CostSource, Pico, from_usd
 from workers_tui.engine.usage import Usage
 
-NAMELESS = "import-"
-"""How calls begin whose line gives them no id."""
 MILLISECONDS_FROM = 10**11
 """A numeric time stamp above this counts milliseconds."""
 
@@ -33,6 +31,8 @@ class Line:
     """The day it was booked on, when it says so."""
     charge_pico: Pico | None
     """What it counts against the cap, when that is not its cost."""
+    nameless: bool = False
+    """It gave no id; the call is named for its content."""
     ordinal: int = 0
     """Corrections: which one of its call in this file, from 1."""
 
@@ -54,8 +54,9 @@ def _line(fields: dict[str, Any], text: bytes) -> Line:
     correction = fields.get("status") == CORRECTION
     pico = _pico(fields.get("cost"), negative=correction)
     day, charge = fields.get("day"), fields.get("charge_usd")
+    call = _text(fields.get("call"))
     entry = Entry(
-        call=_text(fields.get("call")) or f"{NAMELESS}{hashlib.sha256(text).hexdigest()[:24]}",
+        call=call or f"import-{hashlib.sha256(text).hexdigest()[:24]}",
         job=_text(fields.get("job")) or "",
         kind=JobKind.AGENT if fields.get("kind") == JobKind.AGENT else JobKind.CALL,
         tier=_text(fields.get("tier")),
@@ -78,6 +79,7 @@ def _line(fields: dict[str, Any], text: bytes) -> Line:
         entry,
         date.fromisoformat(day) if isinstance(day, str) else None,
         _pico(charge, negative=correction),
+        nameless=call is None,
     )
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from workers_tui.engine import facts, ledger_rows
-from workers_tui.engine.ledger_rows import Row
+from workers_tui.engine.entry import Row
 from workers_tui.engine.money import json_usd
 
 OURS = b'{"seq":'
