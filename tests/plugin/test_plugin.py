@@ -96,7 +96,7 @@ def run(*arguments: str, path: str, home: Path) -> subprocess.CompletedProcess[s
 def test_without_the_program_the_session_hears_how_to_install_it(tmp_path: Path) -> None:
     path = "/usr/bin:/bin"
     said = json.loads(run("hook", "session-start", path=path, home=tmp_path).stdout)
-    assert "uv tool install" in said["systemMessage"]
+    assert "pipx install" in said["systemMessage"]
     assert "do not try" in said["hookSpecificOutput"]["additionalContext"]
     for event in ("large-read", "after-dispatch"):
         quiet = run("hook", event, path=path, home=tmp_path)
