@@ -151,7 +151,7 @@ async def ours(args: argparse.Namespace) -> None:
     from workers_tui.engine.job import CallRequest, Origin
     from workers_tui.engine.live_text import LiveText
     from workers_tui.engine.running import Running
-    from workers_tui.engine.upstream import Delta, Upstream, UpstreamRequest
+    from workers_tui.engine.upstream import Upstream, UpstreamRequest
 
     clock, board = SystemClock(), Board()
     upstream = Upstream(clock)
@@ -162,9 +162,7 @@ async def ours(args: argparse.Namespace) -> None:
             run = Running(str(id(object())), CallRequest(""), Origin(()))
             path = Path(folder) / f"{time.monotonic_ns()}.txt"
             text = LiveText.open(path, run, board, clock)
-            async for event in upstream.stream(request, Reading()):
-                if isinstance(event, Delta):
-                    text.add(event.text)
+            await upstream.stream(request, Reading(), text.add)
             await text.close()
             return run.chars
 

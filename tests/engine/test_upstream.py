@@ -22,14 +22,7 @@ from workers_tui.engine.errors import (
     PaymentRequired,
     UpstreamFailed,
 )
-from workers_tui.engine.upstream import (
-    Delta,
-    Limits,
-    NeverSent,
-    Started,
-    Upstream,
-    UpstreamRequest,
-)
+from workers_tui.engine.upstream import Limits, NeverSent, Upstream, UpstreamRequest
 from workers_tui.engine.upstream_errors import retry_hint
 from workers_tui.engine.usage import Usage
 
@@ -43,13 +36,12 @@ async def read(
     upstream = Upstream(SystemClock(), Provider([response]))
     reading = Reading()
     request = UpstreamRequest("acme", URL, {}, {"stream": True}, limits or Limits())
-    text = ""
+    texts: list[str] = []
     try:
-        async for event in upstream.stream(request, reading):
-            text += event.text if isinstance(event, Delta) else ""
+        await upstream.stream(request, reading, texts.append)
     finally:
         await upstream.close()
-    return text, reading.answer()
+    return "".join(texts), reading.answer()
 
 
 async def test_text_usage_cost_and_model_come_out() -> None:
@@ -159,12 +151,12 @@ async def test_something_that_is_not_json_is_a_failure_that_shows_it() -> None:
     upstream = Upstream(
         SystemClock(), Provider([stream(sse(chunk("kept"), "{broken", chunk("x")))])
     )
-    events = upstream.stream(UpstreamRequest("acme", URL, {}, {}), Reading())
-    assert await anext(events) == Started(None)
-    assert await anext(events) == Delta("kept")
+    texts: list[str] = []
+    request = UpstreamRequest("acme", URL, {}, {})
     with pytest.raises(UpstreamFailed, match=r"something that is not JSON: '\{broken"):
-        await anext(events)
+        await upstream.stream(request, Reading(), texts.append)
     await upstream.close()
+    assert texts == ["kept"]
 
 
 @pytest.mark.parametrize(

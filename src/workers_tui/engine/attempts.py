@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import secrets
 from collections.abc import Mapping
-from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -37,7 +36,7 @@ from workers_tui.engine.queue import Place
 from workers_tui.engine.request import build_body
 from workers_tui.engine.running import Running
 from workers_tui.engine.settings import Settings, Tier
-from workers_tui.engine.upstream import Delta, NeverSent, UpstreamRequest
+from workers_tui.engine.upstream import NeverSent, UpstreamRequest
 from workers_tui.engine.upstream_errors import MAYBE_BILLED
 from workers_tui.engine.usage import Usage
 
@@ -153,14 +152,11 @@ class Attempts:
         )
 
     async def _stream(self, hold: Hold, request: UpstreamRequest, reading: Reading) -> None:
-        noted = False
-        async with aclosing(self._parts.upstream.stream(request, reading)) as events:
-            async for event in events:
-                if not noted and reading.generation_id:
-                    noted = True
-                    await self._parts.budget.note_generation(hold, reading.generation_id)
-                if isinstance(event, Delta):
-                    self._text.add(event.text)
+        async def started() -> None:
+            if reading.generation_id is not None:
+                await self._parts.budget.note_generation(hold, reading.generation_id)
+
+        await self._parts.upstream.stream(request, reading, self._text.add, started)
 
     async def _settle_whole(self, hold: Hold, answer: Answer, started: float) -> None:
         cost = cost_of(answer, self._plan.provider, self._served_price(answer))

@@ -43,8 +43,11 @@ class Reader:
         self._pace = pace
         self._since = monotonic()
 
+    def is_due(self) -> bool:
+        """Call after each read; True when it is time to step back, for the process is busy."""
+        return self._pace.count() and monotonic() - self._since >= READ
+
     async def rest(self) -> None:
-        """Call before each event; steps back when the whole process is busy."""
-        if self._pace.count() and monotonic() - self._since >= READ:
-            await asyncio.sleep(REST)
-            self._since = monotonic()
+        """Step back for a blink."""
+        await asyncio.sleep(REST)
+        self._since = monotonic()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -55,20 +55,6 @@ class UpstreamRequest:
     limits: Limits = field(default_factory=Limits)
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
-    """The provider took the request; the answer is coming."""
-
-    generation_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """The next piece of text."""
-
-    text: str
-
-
 class NeverSent(UpstreamFailed):
     """No connection was made: nothing left the machine and nothing is billed."""
 
@@ -88,25 +74,26 @@ class Upstream:
             await client.aclose()
 
     async def stream(
-        self, request: UpstreamRequest, reading: Reading
-    ) -> AsyncGenerator[Started | Delta, None]:
-        """Send, and yield the answer as it comes; `reading` knows the rest at the end.
+        self,
+        request: UpstreamRequest,
+        reading: Reading,
+        on_text: Callable[[str], None],
+        on_start: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """Send, and hand over the text as it comes; `reading` knows everything else.
 
-        Raises UpstreamFailed (KeyRejected, PaymentRequired, NeverSent) and
-        Incomplete; `reading` then holds what came before.
+        `on_start` is awaited when the provider has taken the request. Raises
+        UpstreamFailed (KeyRejected, PaymentRequired, NeverSent) and Incomplete;
+        `reading` then holds what came before.
         """
         deadline = Deadline(request.limits)
         response = await self._send(request, deadline)
         try:
             reading.generation_id = response.headers.get("x-generation-id")
             reading.cached = response.headers.get("x-openrouter-cache-status", "") == "HIT"
-            yield Started(reading.generation_id)
-            async for events in self._events(request, response, deadline):
-                text = "".join([reading.feed(data) for data in events])
-                if text:
-                    yield Delta(text)
-                if reading.done or reading.error is not None:
-                    break
+            if on_start is not None:
+                await on_start()
+            await self._pump(request, response, deadline, reading, on_text)
         finally:
             await response.aclose()
         if reading.error is not None:
@@ -150,49 +137,50 @@ class Upstream:
             )
         return refusal(provider, status, response.headers, body, self._clock.now())
 
-    async def _events(
-        self, request: UpstreamRequest, response: httpx.Response, deadline: Deadline
-    ) -> AsyncIterator[list[bytes]]:
-        """The data of the events that each read completes."""
-        if _media_type(response) == "application/json":
-            yield [await self._whole(request, response, deadline)]
-            return
-        events, reader = EventReader(), Reader(self._pace)
-        # A generator, though httpx does not say so: it is closed whatever happens here.
-        source = cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
-        async with aclosing(source) as pieces:
-            while True:
-                await reader.rest()
-                try:
-                    async with asyncio.timeout_at(deadline.at()):
-                        found = events.feed(await anext(pieces))
-                except StopAsyncIteration:
-                    yield _carrying(events.end())
-                    return
-                except TimeoutError:
-                    raise deadline.ran_out(request.provider) from None
-                except httpx.HTTPError as error:
-                    raise Incomplete(
-                        f"{request.provider} broke off in the middle of the answer "
-                        f"({_reason(error)}); what came is kept"
-                    ) from error
-                if data := _carrying(found):
-                    deadline.moved()
-                    yield data
-
-    async def _whole(
-        self, request: UpstreamRequest, response: httpx.Response, deadline: Deadline
-    ) -> bytes:
-        """An answer that did not come as a stream although one was asked for."""
+    async def _pump(
+        self,
+        request: UpstreamRequest,
+        response: httpx.Response,
+        deadline: Deadline,
+        reading: Reading,
+        on_text: Callable[[str], None],
+    ) -> None:
+        """Read to the end, within the deadline."""
         try:
-            async with asyncio.timeout_at(deadline.at()):
-                return await response.aread()
+            async with asyncio.timeout_at(deadline.at()) as timer:
+                if _media_type(response) == "application/json":
+                    # It was asked for as a stream and came whole.
+                    _hand_over([await response.aread()], reading, on_text)
+                else:
+                    await self._read_events(response, deadline, timer, reading, on_text)
         except TimeoutError:
             raise deadline.ran_out(request.provider) from None
         except httpx.HTTPError as error:
             raise Incomplete(
-                f"{request.provider} broke off in the middle of the answer ({_reason(error)})"
+                f"{request.provider} broke off in the middle of the answer ({_reason(error)}); "
+                "what came is kept"
             ) from error
+
+    async def _read_events(
+        self,
+        response: httpx.Response,
+        deadline: Deadline,
+        timer: asyncio.Timeout,
+        reading: Reading,
+        on_text: Callable[[str], None],
+    ) -> None:
+        events, reader = EventReader(), Reader(self._pace)
+        # A generator, though httpx does not say so: it is closed whatever happens here.
+        source = cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
+        async with aclosing(source) as pieces:
+            async for piece in pieces:
+                if _hand_over(events.feed(piece), reading, on_text):
+                    deadline.moved(timer)
+                if reading.done or reading.error is not None:
+                    return
+                if reader.is_due():
+                    await reader.rest()
+        _hand_over(events.end(), reading, on_text)
 
     async def get_json(
         self,
@@ -254,8 +242,10 @@ class Deadline:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._start = asyncio.get_running_loop().time()
+        self._now = asyncio.get_running_loop().time
+        self._start = self._armed = self._now()
         self._last: float | None = None
+        self._grain = min(1.0, limits.idle / 20)
 
     def at(self) -> float:
         """The loop's time at which the next event must have come."""
@@ -264,14 +254,17 @@ class Deadline:
             return min(total, self._start + self._limits.first)
         return min(total, self._last + self._limits.idle)
 
-    def moved(self) -> None:
-        """An event with data came."""
-        self._last = asyncio.get_running_loop().time()
+    def moved(self, timer: asyncio.Timeout) -> None:
+        """An event with data came. Timers cost: the clock is set anew once in a while only."""
+        first = self._last is None
+        self._last = now = self._now()
+        if first or now - self._armed > self._grain:
+            self._armed = now
+            timer.reschedule(self.at())
 
     def ran_out(self, provider: str) -> UpstreamFailed:
         """The error for the limit that was met."""
-        now = asyncio.get_running_loop().time()
-        if now >= self._start + self._limits.total:
+        if self._now() >= self._start + self._limits.total:
             return UpstreamFailed(
                 f"{provider} was not finished after {self._limits.total:g} s; what came is kept"
             )
@@ -304,9 +297,16 @@ def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _carrying(events: list[bytes]) -> list[bytes]:
-    """Without comments that are sent as data, which some do to keep a connection alive."""
-    return [data for data in events if not data.startswith(b":")]
+def _hand_over(events: list[bytes], reading: Reading, on_text: Callable[[str], None]) -> bool:
+    """Feed the events of one read; False when they carry nothing.
+
+    Comments that are sent as data, to keep a connection alive, are no events.
+    """
+    carrying = [data for data in events if not data.startswith(b":")]
+    text = "".join([reading.feed(data) for data in carrying])
+    if text:
+        on_text(text)
+    return bool(carrying)
 
 
 def _media_type(response: httpx.Response) -> str:
