@@ -66,11 +66,11 @@ class Claude:
         )
         return cls(process)
 
-    async def say(self, text: str) -> Event:
+    async def say(self, text: str, wait: float = WAIT) -> Event:
         """Send a user turn and wait for its result."""
         turns = self._count("result")
         await self.send(text)
-        return await self.wait(lambda _: self._count("result") > turns, "result")
+        return await self.wait(lambda _: self._count("result") > turns, "result", wait)
 
     async def send(self, text: str) -> None:
         assert self.process.stdin is not None
@@ -78,9 +78,9 @@ class Claude:
         self.process.stdin.write(json.dumps(message).encode() + b"\n")
         await self.process.stdin.drain()
 
-    async def wait(self, fits: Any, kind: str) -> Event:
+    async def wait(self, fits: Any, kind: str, seconds: float = WAIT) -> Event:
         """The newest event of a kind, once one fits."""
-        async with asyncio.timeout(WAIT), self._news:
+        async with asyncio.timeout(seconds), self._news:
             while True:
                 for event in reversed(self.events):
                     if event.get("type") == kind and fits(event):

@@ -6,68 +6,20 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.peers.claude import Claude, over_http, over_stdio
-from tests.peers.peers import peer
-from tests.peers.shop import Shop
+from tests.peers.claude import over_http, over_stdio
+from tests.peers.stage import ARCHITECT, SECRET_LINE, Begin, Stage, beginning, running, staged
 
-from workers_tui.engine.engine import Engine
-from workers_tui.engine.job import Job, JobState
+from workers_tui.engine.job import JobState
 from workers_tui.home.places import Home
 from workers_tui.home.server_record import read_record
-from workers_tui.simulator.scenario import Scenario, scenario_of
+from workers_tui.simulator.scenario import scenario_of
 from workers_tui.simulator.simulator import Simulator
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(300)]
-
-DELEGATE = "mcp__workers__delegate"
-SECRET_LINE = "only-in-the-file-7731"
-Begin = Callable[..., Awaitable[Claude]]
-
-
-def rule(user: str, *blocks: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"when": {"user": user, **more}, "behaviour": {"content": list(blocks)}}
-
-
-def use(name: str, **arguments: Any) -> dict[str, Any]:
-    return {"tool": name, "input": arguments}
-
-
-ARCHITECT = scenario_of(
-    {
-        "rules": [
-            {"when": {"tool_result": ""}, "behaviour": {"text": "the architect has read it"}},
-            rule("^SUB TASK", use(DELEGATE, task="from the subagent"), agent=True),
-            rule("^ONE", use(DELEGATE, task="one")),
-            rule("^BIG", use(DELEGATE, task="summarise", files=["big.log"])),
-            rule("^TWO", use(DELEGATE, task="first"), use(DELEGATE, task="second")),
-            rule(
-                "^AGENT",
-                use(
-                    "Agent",
-                    description="delegate",
-                    prompt="SUB TASK",
-                    subagent_type="general-purpose",
-                ),
-            ),
-            rule("^RESULT", use("mcp__workers__delegate_list", limit=5)),
-        ],
-        "default": {"text": "nothing to do"},
-        "need_key": False,
-    }
-)
-
-
-class Stage(Shop):
-    """A shop with a simulated provider."""
-
-    def __init__(self, home: Home, upstream: Simulator) -> None:
-        super().__init__(home, upstream.url)
-        self.upstream = upstream
 
 
 @pytest.fixture
@@ -78,26 +30,14 @@ async def architect() -> AsyncIterator[Simulator]:
 
 @pytest.fixture
 async def shop(home: Home) -> AsyncIterator[Stage]:
-    async with Simulator(Scenario()) as upstream:
-        yield Stage(home, upstream)
+    async with staged(home) as stage:
+        yield stage
 
 
 @pytest.fixture
 async def begin(tmp_path: Path, architect: Simulator) -> AsyncIterator[Begin]:
-    """Starts Claude Code sessions; all are ended at the end."""
-    program = peer("claude")
-    lines = "".join(f"{number:05d} {SECRET_LINE}\n" for number in range(11_000))
-    (tmp_path / "project").mkdir()
-    (tmp_path / "project" / "big.log").write_text(lines)
-    sessions: list[Claude] = []
-
-    async def start(server: dict[str, Any]) -> Claude:
-        sessions.append(await Claude.start(program, tmp_path, architect.anthropic_url, server))
-        return sessions[-1]
-
-    yield start
-    for session in sessions:
-        await session.leave()
+    async with beginning(tmp_path, architect) as start:
+        yield start
 
 
 @pytest.mark.parametrize("door", ["stdio", "http"])
@@ -202,13 +142,3 @@ async def test_a_server_that_went_away_is_used_again_over_http(shop: Stage, begi
         await claude.say("ONE")
         assert "job=" in claude.tool_results()[-1]
     assert len(await shop.jobs()) == 2
-
-
-async def running(engine: Engine) -> Job:
-    """The first job that streams."""
-    async with asyncio.timeout(30):
-        while True:
-            for job in await engine.list_jobs():
-                if job.state is JobState.RUNNING and engine.peek(job.id):
-                    return job
-            await asyncio.sleep(0.02)

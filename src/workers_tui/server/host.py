@@ -47,6 +47,7 @@ Kind = Literal["dashboard", "serve", "background"]
 
 IDLE = 60.0
 LOOK_EVERY = 1.0
+COUNT_EVERY = 30.0
 CLAIM_WAIT = 10.0
 DRAIN_WAIT = 10.0
 ANSWER_WAIT = 0.5
@@ -191,6 +192,7 @@ class Host:
         await asyncio.to_thread(write_record, home, record)
         self._show()
         self._spawn(self._watch(side))
+        self._spawn(self._count_clients())
         if self.kind == "background":
             self._spawn(self._leave_when_idle())
 
@@ -237,6 +239,12 @@ class Host:
                     await side.tools_changed()
         finally:
             watcher.close()
+
+    async def _count_clients(self) -> None:
+        """Clients leave without a word: look again now and then."""
+        while True:
+            await asyncio.sleep(COUNT_EVERY)
+            self._show()
 
     async def _leave_when_idle(self) -> None:
         while self._busy():  # noqa: ASYNC110 - it is the passing of time that is waited for

@@ -9,11 +9,13 @@ This module pulls in the whole SDK (a second): it is imported in a thread.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import mcp_types as types
 from mcp import MCPError
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -45,6 +47,7 @@ MOVED = -32050
 """JSON-RPC error: another server has taken over, nothing was done; call there."""
 
 ROOTS_WAIT = 2.0
+PUSH_WAIT = 2.0
 ROOTS = "roots"
 
 
@@ -93,6 +96,7 @@ class McpSide:
             version=__version__,
             title="workers-tui",
             instructions=schemas.INSTRUCTIONS["auto"],
+            get_tool_input_schema=self.tools.shapes.get,
             on_list_tools=self.list_tools,
             on_call_tool=self.call_tool,
             on_subscriptions_listen=self.listeners,
@@ -130,6 +134,8 @@ class McpSide:
         if not self.doors.taking:
             raise MCPError(MOVED, "another server has taken over; nothing was done, call again")
         client = self._meet(ctx)
+        # A setting saved a moment ago counts for this call; the watcher may not have seen it.
+        await self.doors.engine.config.refresh()
         key = (client.key, ctx.request_id)
         try:
             reply = await self.tools.run(
@@ -155,9 +161,7 @@ class McpSide:
     async def tools_changed(self) -> None:
         """Tell every client that can hear it."""
         await self.bus.publish(ToolsListChanged())
-        for client in self.doors.clients.all():
-            if client.tell_tools_changed is not None:
-                await client.tell_tools_changed()
+        await asyncio.gather(*(_tell(client) for client in self.doors.clients.all()))
 
     def tiers(self) -> list[tuple[str, str]]:
         """Tier names and uses, as the descriptions name them."""
@@ -259,6 +263,16 @@ class McpSide:
     async def _cancel_all(self, jobs: Iterable[str], client: Client) -> None:
         for job_id in jobs:
             await self.doors.engine.cancel(job_id, by=client.name or "client")
+
+
+async def _tell(client: Client) -> None:
+    """Push to one client; one that is gone or does not read must not hold up the others."""
+    if client.tell_tools_changed is not None:
+        with contextlib.suppress(
+            TimeoutError, anyio.ClosedResourceError, anyio.BrokenResourceError
+        ):
+            async with asyncio.timeout(PUSH_WAIT):
+                await client.tell_tools_changed()
 
 
 def _text(value: object) -> str | None:

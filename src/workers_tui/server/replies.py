@@ -15,6 +15,9 @@ from workers_tui.engine.money import Cost, to_usd
 PAGE = 40_000
 """Most characters of one page: Claude Code files away what is over 50,000."""
 
+BLOCK = 350
+"""Characters that a block of a batch takes beside its text, at most but for long errors."""
+
 FIRST_LINES = 20
 
 
@@ -125,7 +128,8 @@ def batch_reply(parts: Sequence[tuple[Job, str] | str], limit: int) -> Reply:
 
     An entry that became no job stands as its error's line.
     """
-    shares = share(limit, [_shown_length(part) for part in parts])
+    room_for_texts = max(0, PAGE - BLOCK * len(parts))
+    shares = share(min(limit, room_for_texts), [_shown_length(part) for part in parts])
     blocks, good, metas = [], False, []
     for number, (part, room) in enumerate(zip(parts, shares, strict=True), start=1):
         told = Reply(part, error=True) if isinstance(part, str) else call_reply(*part, room)

@@ -46,7 +46,9 @@ class Tools:
             "worker_stats": self.stats,
             "worker_models": agents.models,
         }
-        self._shapes = {made["name"]: made["inputSchema"] for made in schemas.tool_list("auto")}
+        self.shapes: dict[str, dict[str, Any]] = {
+            made["name"]: made["inputSchema"] for made in schemas.tool_list("auto")
+        }
 
     async def run(self, name: str, arguments: Mapping[str, Any], call: Call) -> Reply:
         """Run a tool; a WorkersError comes back as a reply that says so."""
@@ -65,7 +67,7 @@ class Tools:
     def _checked(self, name: str, arguments: Mapping[str, Any]) -> Arguments:
         """The arguments without nulls, which some models send for what they leave out."""
         given: Arguments = _without_nulls(dict(arguments))
-        check(self._shapes[name], given)
+        check(self.shapes[name], given)
         return given
 
     async def delegate(self, arguments: Arguments, call: Call) -> Reply:
@@ -156,8 +158,7 @@ class Tools:
         return text
 
     def _limit(self) -> int:
-        limit: int = self._engine.config.settings.max_return_chars
-        return limit
+        return min(self._engine.config.settings.max_return_chars, replies.PAGE)
 
 
 def call_request(arguments: Arguments) -> CallRequest:
