@@ -20,6 +20,11 @@ from workers_tui.engine.settings import Settings, Tier
 from workers_tui.engine.usage import Usage
 from workers_tui.home.places import Home
 
+
+async def _nothing() -> None:
+    """What there is to refresh in settings that have no file."""
+
+
 SETTINGS = Settings(
     tiers={"fast": Tier(model="m/fast", use="summaries"), "code": Tier(model="m/code", use="code")}
 )
@@ -35,7 +40,7 @@ class FakeEngine:
         self.clock = SystemClock()
         self.board = Board()
         self.events = Events(self.board, self.clock)
-        self.config = SimpleNamespace(settings=SETTINGS)
+        self.config = SimpleNamespace(settings=SETTINGS, refresh=_nothing)
         self.agents = SimpleNamespace(trace=lambda _: [])
         self.hold = False
         """Jobs wait for `release` instead of ending at once."""

@@ -69,6 +69,9 @@ async def _show(engine: Engine, job: Job, *, as_json: bool) -> None:
         click.echo(f"workers-tui: {_failure(job, text)}", err=True)
         return
     click.echo(first_line(job), err=True)
+    for one in job.sent:
+        if one.note:
+            click.echo(f"workers-tui: {one.path}: {one.note}", err=True)
     if job.truncated:
         click.echo("workers-tui: the answer was cut at the output limit", err=True)
 

@@ -124,6 +124,8 @@ class Sent:
     bytes: int
     sha256: str
     """Of the bytes that were sent."""
+    note: str = ""
+    """How it differs from the file: where it was cut, how it was decoded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,8 @@ def build(task: str, pieces: Sequence[Piece], write_to: str | None = None) -> Pr
         messages,
         sum(len(message["content"].encode("utf-8", "replace")) for message in messages),
         tuple(
-            Sent(piece.path, piece.start, piece.end, piece.bytes, piece.sha256) for piece in pieces
+            Sent(piece.path, piece.start, piece.end, piece.bytes, piece.sha256, piece.note)
+            for piece in pieces
         ),
     )
 

@@ -51,7 +51,7 @@ def job_json(job: Job) -> dict[str, Any]:
         "bytes_out": job.bytes_out,
         "files": [
             {"path": one.path, "start": one.start, "end": one.end, "bytes": one.bytes,
-             "sha256": one.sha256}
+             "sha256": one.sha256, "note": one.note or None}
             for one in job.sent
         ],
         "parent": job.parent,
