@@ -27,7 +27,7 @@ async def test_it_lists_calls_and_hears_progress(
     )
     heard: list[str | None] = []
 
-    async def progress(done: float, of: float | None, message: str | None) -> None:
+    async def heard_of(progress: float, total: float | None, message: str | None) -> None:
         heard.append(message)
 
     async def roots(context: Any) -> types.ListRootsResult:
@@ -36,7 +36,7 @@ async def test_it_lists_calls_and_hears_progress(
     async with Client(stdio_client(program), mode=mode, list_roots_callback=roots) as client:
         assert len((await client.list_tools()).tools) == 10
         result = await client.call_tool(
-            "delegate", {"task": "t", "files": ["a"]}, progress_callback=progress
+            "delegate", {"task": "t", "files": ["a"]}, progress_callback=heard_of
         )
     assert not result.is_error, result.content
     assert engine.asked[0][1].roots == (tmp_path,)

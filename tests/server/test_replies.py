@@ -53,9 +53,7 @@ def test_unknown_money_is_never_zero(cost: Cost | None, said: str) -> None:
 
 def test_a_cut_answer_says_so() -> None:
     reply = replies.call_reply(replace(JOB, truncated=True), "half", 100)
-    assert reply.text.endswith(
-        "cut by the output limit: the answer is not complete; raise max_tokens]"
-    )
+    assert reply.text.endswith("limit: the answer is not complete; raise max_tokens]")
 
 
 def test_a_failure_is_one_line() -> None:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import mcp_types as types
 from mcp import MCPError
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -268,9 +267,7 @@ class McpSide:
 async def _tell(client: Client) -> None:
     """Push to one client; one that is gone or does not read must not hold up the others."""
     if client.tell_tools_changed is not None:
-        with contextlib.suppress(
-            TimeoutError, anyio.ClosedResourceError, anyio.BrokenResourceError
-        ):
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(PUSH_WAIT):
                 await client.tell_tools_changed()
 
