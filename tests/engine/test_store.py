@@ -248,7 +248,7 @@ async def test_a_place_that_is_no_directory_is_named(tmp_path: Path) -> None:
 async def test_a_lock_that_is_never_let_go_is_one_clear_line(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workers_tui.engine.store.LOCK_PATIENCE", 0.05)
+    monkeypatch.setattr("workers_tui.engine.transactions.LOCK_PATIENCE", 0.05)
     store = await Store.open(path, [TABLE])
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
