@@ -41,6 +41,20 @@ async def test_a_new_server_is_used_and_announced(
     assert other.asked[0][1].client == "tester 1"
 
 
+async def test_a_new_server_is_found_without_a_call(
+    forward: Forward, serve: Serve, engine: FakeEngine
+) -> None:
+    first = await serve()
+    client = await forward()
+    await client.greet()
+    await client.call(1, "delegate", {"task": "one"})
+    seen = len(client.seen)
+    await first.stop()
+    second = await serve(over=FakeEngine(engine.home))
+    await client.notice("notifications/tools/list_changed", seen)
+    assert second.clients.count() == 1
+
+
 async def test_a_dashboard_takes_over_from_a_background_server(
     forward: Forward, serve: Serve, engine: FakeEngine
 ) -> None:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 CALLS_AT_ONCE = 256
 LINGER = 600.0
+UNANSWERED = 256
+"""Questions of servers that are remembered for a client that does not answer."""
 
 
 class Bridge:
@@ -152,6 +154,8 @@ class Bridge:
             ours = f"workers-{next(self._ask_ids)}"
             with self._lock:
                 self._asked[ours] = (server, message["id"])
+                if len(self._asked) > UNANSWERED:
+                    del self._asked[next(iter(self._asked))]
             self._output.send({**message, "id": ours})
 
     def _progress(self, server: Server, params: Message) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Mapping
 
 from workers_tui.forwarder.finder import Finder, NoServer, Place, takes_calls
@@ -16,6 +17,8 @@ from workers_tui.forwarder.upstream import Elsewhere, Server
 from workers_tui.forwarder.wire import Broken
 
 LIST_WAIT = 10.0
+LOOKS = (0.1, 0.3, 1.0, 3.0)
+"""Seconds before each look for the next server."""
 
 Stamp = tuple[int, int]
 
@@ -40,6 +43,8 @@ class Connections:
         self._busy = busy
         self._lock = threading.Lock()
         self._stamp: Stamp | None = None
+        self._failure = ""
+        self._failed_at = 0.0
         self.current: Server | None = None
         self.changed: Callable[[], None] = lambda: None
         """Called when the client should ask for the tools again."""
@@ -49,17 +54,33 @@ class Connections:
 
         `avoid` has refused the call, though its record may still stand.
         """
+        asked = time.monotonic()
         with self._lock:
+            if self._failed_at > asked:
+                raise NoServer(self._failure)  # it was tried while we stood in line
             server = self.current
             usable = server is not None and server.alive and server is not avoid
             if usable and server is not None and self._still_serves(server):
                 return server
-            place = self._finder.find_or_start()
+            place = self._find_or_start()
             stamp = self._finder.stamp()
             if usable and server is not None and server.place == place:
                 self._stamp = stamp
                 return server
             return self._connect(place, stamp)
+
+    def look_again(self) -> None:
+        """The server went away: go to the next one if there is one soon; start none."""
+        for pause in LOOKS:
+            time.sleep(pause)
+            with self._lock:
+                if self.current is not None and self.current.alive:
+                    return
+                stamp, place = self._finder.stamp(), self._finder.find()
+                if place is not None:
+                    with contextlib.suppress(OSError):
+                        self._connect(place, stamp)
+                        return
 
     def connect_early(self) -> None:
         """Connect while the client is busy with itself, so that its first call is quick."""
@@ -83,6 +104,13 @@ class Connections:
         if changed or announce:
             self.changed()
 
+    def _find_or_start(self) -> Place:
+        try:
+            return self._finder.find_or_start()
+        except NoServer as error:
+            self._failure, self._failed_at = str(error), time.monotonic()
+            raise
+
     def _still_serves(self, server: Server) -> bool:
         stamp = self._finder.stamp()
         if stamp is None:
@@ -90,7 +118,7 @@ class Connections:
         return stamp == self._stamp
 
     def _connect(self, place: Place, stamp: Stamp | None) -> Server:
-        server = Server(place, self._headers, self._deliver)
+        server = Server(place, self._headers, self._deliver, self.look_again)
         try:
             server.open(self._initialize())
         except Elsewhere as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ def read_lines(fd: int, longest: int = LONGEST) -> Iterator[bytes | Fault]:
     """The lines that arrive on a file descriptor; one that is too long is skipped whole."""
     held = bytearray()
     skipping = False
-    while chunk := os.read(fd, CHUNK):
+    while chunk := _read(fd):
         held += chunk
         if b"\n" in chunk:
             *lines, rest = held.split(b"\n")
@@ -50,6 +51,15 @@ def read_lines(fd: int, longest: int = LONGEST) -> Iterator[bytes | Fault]:
             held.clear()
     if held.strip() and not skipping:
         yield bytes(held)
+
+
+def _read(fd: int) -> bytes:
+    """The next bytes; waits even where the client left the descriptor non-blocking."""
+    while True:
+        try:
+            return os.read(fd, CHUNK)
+        except BlockingIOError:
+            select.select([fd], [], [])
 
 
 def parse(line: bytes) -> Message | Fault:
@@ -109,4 +119,7 @@ class Output:
         raw = memoryview(json.dumps(message, separators=(",", ":")).encode() + b"\n")
         with self._lock:
             while raw:
-                raw = raw[os.write(self._fd, raw) :]
+                try:
+                    raw = raw[os.write(self._fd, raw) :]
+                except BlockingIOError:
+                    select.select([], [self._fd], [])

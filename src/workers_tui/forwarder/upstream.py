@@ -30,7 +30,11 @@ class Server:
     """A server that this client session is connected to."""
 
     def __init__(
-        self, place: Place, headers: Mapping[str, str], deliver: Callable[[Server, Message], None]
+        self,
+        place: Place,
+        headers: Mapping[str, str],
+        deliver: Callable[[Server, Message], None],
+        lost: Callable[[], None] = lambda: None,
     ) -> None:
         self.place = place
         self.alive = True
@@ -41,6 +45,7 @@ class Server:
             **headers,
         }
         self._deliver = deliver
+        self._lost = lost
         self._ids = itertools.count(1)
         self._stream: Exchange | None = None
 
@@ -132,7 +137,9 @@ class Server:
                 return  # it will not push; calls may still pass
             for event in self._stream.events():
                 self._deliver(self, event)
-        self.alive = False
+        if self.alive:
+            self.alive = False
+            self._lost()
 
 
 def _refusal(request_id: Any, exchange: Exchange) -> Message:
