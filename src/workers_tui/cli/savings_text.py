@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from workers_tui.engine.money import Pico, to_usd
+from workers_tui.engine.number_words import count, money
 from workers_tui.engine.savings import Tokens
 from workers_tui.engine.savings_report import Report
 
 COLUMNS = ("messages", "input", "output", "cache write", "cache read", "fresh", "cost")
 MANY_GROUPS = 40
-
-
-def money(pico: Pico | None) -> str:
-    """Dollars with cents, below a cent with four digits; `?` when nobody knows."""
-    if pico is None:
-        return "?"
-    usd = to_usd(abs(pico))
-    sign = "-" if pico < 0 else ""
-    return f"{sign}${usd:.4f}" if 0 < usd < 1 and usd * 100 % 1 else f"{sign}${usd:,.2f}"
-
-
-def count(number: int) -> str:
-    """Tokens as people say them: 840, 1.2k, 363k, 1.2M."""
-    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
-        if abs(number) >= size:
-            value = number / size
-            return f"{value:.1f}{unit}" if abs(value) < 100 else f"{value:.0f}{unit}"
-    return str(number)
 
 
 def table_lines(report: Report) -> list[str]:

@@ -15,8 +15,6 @@ import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from pathlib import Path
 
-from watchfiles import awatch
-
 from workers_tui.engine.clock import Clock
 from workers_tui.engine.mounts import network_file_system
 from workers_tui.engine.transcript_files import ENDING
@@ -126,6 +124,9 @@ class Bell:
 
     async def _hear(self, roots: Sequence[Path]) -> None:
         """Pass the kernel's notices on until a root comes or goes."""
+        # watchfiles takes 70 ms to import, which a command that follows nothing need not pay.
+        from watchfiles import awatch
+
         async for changes in awatch(
             *roots,
             watch_filter=None,

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workers_tui.home.places import Home
-
 MANAGER = ""
 """The owner of the user's own transcripts."""
 ENDING = ".jsonl"
@@ -53,21 +51,19 @@ class Listing:
 
 def find_sources(
     environ: Mapping[str, str],
-    home: Home | None = None,
     *,
     claude_dirs: Sequence[Path] = (),
     workers_root: Path | None = None,
 ) -> list[Source]:
-    """The manager's directories and one or more for each worker identity.
+    """The manager's directories, and one for each worker identity.
 
     Without `claude_dirs`, those of CLAUDE_CONFIG_DIR, else the two usual ones.
     """
     chosen = [str(path) for path in claude_dirs] or _configured(environ)
     manager = [Source(MANAGER, root) for root in _real(chosen)]
     root = workers_root or environ.get("CLAUDE_WORKERS_ROOT") or Path.home() / ".claude-workers"
-    workers = [*_identities(Path(root)), *(_identities(home.agents) if home else [])]
     taken = {source.root for source in manager}
-    return manager + [source for source in workers if source.root not in taken]
+    return manager + [one for one in _identities(Path(root)) if one.root not in taken]
 
 
 def _configured(environ: Mapping[str, str]) -> list[str]:

@@ -1,0 +1,152 @@
+"""`workers-tui savings` as a program: JSON by contract, tables, CSV, explanation."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engine.transcript_kit import Tree, line, make_tree, of_truth, usage
+
+T = {
+    "messages": "messages",
+    "input": "input_tokens",
+    "output": "output_tokens",
+    "cache_creation": "cache_creation_input_tokens",
+    "cache_creation_1h": "cache_creation_1h",
+    "cache_read": "cache_read_input_tokens",
+}
+
+
+class Program:
+    """Runs the command with a home of its own."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.root = tmp_path / "claude"
+        self.workers = tmp_path / "claude-workers"
+        self.environ = {
+            **os.environ,
+            "WORKERS_HOME": str(tmp_path / "home"),
+            "CLAUDE_CONFIG_DIR": str(self.root),
+            "CLAUDE_WORKERS_ROOT": str(self.workers),
+            "TZ": "UTC",
+        }
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "workers_tui", "savings", *arguments]
+        return subprocess.run(
+            command, env=self.environ, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    def text(self, *arguments: str) -> str:
+        done = self.run(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self.text("--json", *arguments))
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+def ours(row: dict[str, Any]) -> dict[str, int]:
+    return {name: row[mine] for mine, name in T.items()}
+
+
+def test_json_equals_the_truth_on_every_axis_cold_and_warm(program: Program) -> None:
+    truth = make_tree(program.root, seed=11)
+    for arguments in ((), (), ("--no-index",)):
+        found = program.json(*arguments)
+        assert ours(found["manager"]) == of_truth(truth["total"])
+        assert found["files"]["count"] == truth["counts"]["files"]
+        by_model = {row["model"]: ours(row) for row in found["models"]}
+        assert by_model == {key: of_truth(row) for key, row in truth["by_model"].items()}
+        for axis in ("day", "project", "model"):
+            groups = program.json("--by", axis, *arguments)["by"]
+            assert {row["key"]: ours(row) for row in groups} == {
+                key: of_truth(row) for key, row in truth[f"by_{axis}"].items()
+            }
+    shutil.rmtree(program.root)
+    assert ours(program.json()["manager"]) == of_truth(truth["total"])
+
+
+def test_json_has_the_shape_of_the_contract(program: Program) -> None:
+    Tree(program.root).write(line())
+    Tree(program.workers / "zai").write(line(model="glm-5", counts=usage(5)))
+    found = program.json()
+    assert found["schema"] == 1
+    assert set(found) == {
+        "schema", "manager", "workers", "delegated", "models", "by", "savings", "files", "prices",
+    }  # fmt: skip
+    assert set(found["savings"]) >= {
+        "worker_fresh_tokens", "all_fresh_tokens", "percent", "sessions", "kept_out_tokens",
+        "net_usd_low", "net_usd_high",
+    }  # fmt: skip
+    assert set(found["manager"]) >= {*T, "fresh_tokens", "cost_usd", "unknown_price_models"}
+    assert found["workers"]["zai"]["messages"] == 1
+    assert found["manager"]["cost_usd"] == pytest.approx(0.0013)
+    assert found["prices"]["source"] == "genai-prices"
+
+
+def test_a_model_without_a_price_is_named(program: Program) -> None:
+    Tree(program.root).write(line(model="nobody-9"))
+    assert program.json()["manager"]["unknown_price_models"] == ["nobody-9"]
+    assert "nobody-9" in program.text()
+
+
+def test_since_and_by_narrow_the_answer(program: Program) -> None:
+    first, second = "2026-06-10T12:00:00Z", "2026-06-12T12:00:00Z"
+    Tree(program.root).write(line(timestamp=first), line("m2", timestamp=second))
+    assert [row["key"] for row in program.json()["by"]] == ["2026-06-10", "2026-06-12"]
+    assert program.json("--since", "2026-06-11")["manager"]["messages"] == 1
+    assert program.json("--since", "20260611", "--no-index")["manager"]["messages"] == 1
+    assert program.json("--by", "session")["by"][0]["key"] == "s1"
+    project = program.json("--by", "project")["by"][0]
+    assert (project["key"], project["path"]) == ("-home-dev-project", "/home/dev/project")
+
+
+def test_csv_is_the_groups(program: Program) -> None:
+    Tree(program.root).write(line())
+    (row,) = csv.DictReader(io.StringIO(program.text("--csv", "--by", "model")))
+    assert (row["key"], row["output"]) == ("claude-opus-4-8", "5")
+
+
+def test_the_table_and_the_explanation_say_what_bends_the_figures(program: Program) -> None:
+    searched = usage(server_tool_use={"web_search_requests": 2}, speed="fast")
+    Tree(program.root).write(line(counts=searched, stop=None), b"junk\n")
+    table = program.text()
+    for part in ("web searches", "fast mode", "broken off", "1 lines could not be read"):
+        assert part in table
+    assert "counted once" in program.text("--explain")
+    assert "Nothing was delegated yet" in table
+
+
+def test_several_directories_may_be_named(program: Program, tmp_path: Path) -> None:
+    trees = [Tree(tmp_path / name) for name in ("one", "two")]
+    for number, tree in enumerate(trees):
+        tree.write(line(f"m{number}"))
+    arguments = [part for tree in trees for part in ("--claude-dir", str(tree.root))]
+    assert program.json(*arguments)["manager"]["messages"] == 2
+    assert program.json(*arguments[:2])["manager"]["messages"] == 1
+
+
+def test_wrong_use_is_one_line(program: Program) -> None:
+    done = program.run("--since", "yesterday")
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "2026-06-30" in done.stderr
+
+
+def test_nothing_at_all_is_no_error(program: Program) -> None:
+    assert program.json()["manager"]["messages"] == 0
+    assert "Nothing was delegated yet" in program.text()
