@@ -13,7 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers_tui.engine.errors import SandboxRefused, WorkersError, WorkFailed, WrongUse
+from workers_tui.engine.errors import (
+    ConfigError,
+    SandboxRefused,
+    WorkersError,
+    WorkFailed,
+    WrongUse,
+)
 from workers_tui.engine.sandbox import FILES_LIMIT, Piece, Sandbox
 
 LIMIT = 1000
@@ -232,6 +238,40 @@ def test_globs_cross_directories_only_with_two_stars(sandbox: Sandbox, root: Pat
     assert "no file matches" in wrong(sandbox, "*.nothing")
 
 
+@pytest.mark.parametrize("spec", ["[z-a]*", "*a*b*c*d*e*f*g*h*i*j*k*l*m*", "[[]*", "[&&]*", "{a,b"])
+@pytest.mark.filterwarnings("error")
+def test_a_glob_that_means_nothing_is_wrong_use(sandbox: Sandbox, root: Path, spec: str) -> None:
+    (root / "other").touch()
+    wrong(sandbox, spec)
+
+
+def test_repeated_stars_are_one(sandbox: Sandbox, root: Path) -> None:
+    (root / "d").mkdir()
+    (root / "d" / "x.py").write_text("x")
+    assert read(sandbox, "**/" * 30 + "*.py")[0].path == "d/x.py"
+
+
+def test_a_pipe_or_a_link_as_gitignore_holds_nothing_up(
+    sandbox: Sandbox, root: Path, tmp_path: Path
+) -> None:
+    (root / "a").mkdir()
+    (root / "b").mkdir()
+    os.mkfifo(root / "a" / ".gitignore")
+    (tmp_path / "rules").write_text("*\n")
+    (root / "b" / ".gitignore").symlink_to(tmp_path / "rules")
+    (root / "a" / "x.txt").write_text("x")
+    (root / "b" / "y.txt").write_text("y")
+    assert {piece.path for piece in read(sandbox, "**/*.txt")} == {"a/x.txt", "b/y.txt"}
+
+
+def test_directories_without_end_are_refused(sandbox: Sandbox, root: Path) -> None:
+    deep = root
+    for _ in range(150):
+        deep = deep / "d"
+        deep.mkdir()
+    assert "too many" in wrong(sandbox, ".")
+
+
 def test_a_name_with_glob_signs_is_taken_plainly_when_it_exists(
     sandbox: Sandbox, root: Path
 ) -> None:
@@ -444,6 +484,23 @@ async def test_a_directory_or_a_device_is_no_target(sandbox: Sandbox, root: Path
             await sandbox.check_write(target)
     with pytest.raises(SandboxRefused):
         await sandbox.check_write("pipe")
+
+
+async def test_a_target_that_cannot_be_written_is_refused_before_money_is_spent(
+    sandbox: Sandbox, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "file").touch()
+    for target in ("file/x", "file/new/x"):
+        with pytest.raises(WrongUse, match="not a directory"):
+            await sandbox.check_write(target)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(WrongUse, match="cannot be written"):
+        await sandbox.check_write("new/x")
+
+
+def test_a_pattern_that_is_none_names_its_setting() -> None:
+    with pytest.raises(ConfigError, match="deny_read"):
+        Sandbox([], deny_read=["!"])
 
 
 async def test_a_failed_save_leaves_the_old_file(

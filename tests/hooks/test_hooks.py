@@ -143,6 +143,24 @@ def test_what_claude_shows_in_its_own_way_passes(
     assert large_read(reading(project, name), environ) is None
 
 
+def test_a_binary_passes_as_no_worker_could_take_it(project: Path, environ: dict[str, str]) -> None:
+    (project / "big.log").write_bytes(b"\0\1" * 40_000)
+    assert large_read(reading(project), environ) is None
+
+
+def test_a_server_registered_for_the_whole_repository_counts_in_its_parts(
+    project: Path, environ: dict[str, str]
+) -> None:
+    (project / ".mcp.json").unlink()
+    (project / ".git").mkdir()
+    (project / "sub").mkdir()
+    (project / "sub" / "big.log").write_text("x" * 60_000)
+    known: dict[str, Any] = {"projects": {str(project): {"mcpServers": {"workers": {}}}}}
+    (Path(environ["HOME"]) / ".claude.json").write_text(json.dumps(known))
+    inner = {**environ, "CLAUDE_PROJECT_DIR": str(project / "sub")}
+    assert large_read(reading(project / "sub"), inner) is not None
+
+
 def test_small_files_directories_and_missing_files_pass(
     project: Path, environ: dict[str, str]
 ) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -26,16 +27,29 @@ SEEN_LIMIT = 200_000
 """Directory entries looked at before a listing gives up."""
 
 
+DEEPEST = 100
+"""Directories inside each other before a listing gives up."""
+IGNORE_BYTES = 1_000_000
+"""Read of one .gitignore."""
+WILDCARDS = 12
+"""In one glob: many more of them make matching slow."""
+
+
 class TooMuchToList(Exception):
     """The directory holds more entries than a listing may look at."""
+
+
+class BadGlob(ValueError):
+    """The pattern means nothing."""
 
 
 def files_below(top: Path, root: Path) -> Iterator[tuple[str, ...]]:
     """Parts, relative to `root`, of the text files below `top`, sorted within a directory.
 
-    A .gitignore above `top` counts too, up to the repository's own top.
+    A .gitignore above `top` counts too, up to the repository's own top; outside
+    a repository up to `root`.
     """
-    ignores = _ignores_above(top)
+    ignores = _ignores_above(top, root)
     seen = [0]
     yield from _walk(top, top.relative_to(root).parts, ignores, seen)
 
@@ -50,7 +64,7 @@ def _walk(
     except OSError:
         return  # not ours to read: as if it were empty
     seen[0] += len(entries)
-    if seen[0] > SEEN_LIMIT:
+    if seen[0] > SEEN_LIMIT or len(parts) > DEEPEST:
         raise TooMuchToList
     for entry in entries:
         is_dir = entry.is_dir(follow_symlinks=False)
@@ -95,25 +109,33 @@ def _ignores_in(directory: Path) -> list[Ignore]:
     return [Ignore(directory, spec) for name in names if (spec := _spec(directory / name))]
 
 
-def _ignores_above(top: Path) -> list[Ignore]:
-    """Rules between the repository's top and `top`, outermost first; none outside a repository."""
-    above: list[Path] = []
-    for directory in (top, *top.parents):
-        above.append(directory)
-        if (directory / ".git").exists():
-            return [ignore for d in reversed(above[1:]) for ignore in _ignores_in(d)]
-    return []
+def _ignores_above(top: Path, root: Path) -> list[Ignore]:
+    """Rules of the directories above `top`, outermost first."""
+    lineage = (top, *top.parents)
+    last = next((d for d in lineage if (d / ".git").exists()), root)
+    above = lineage[1 : lineage.index(last) + 1]
+    return [ignore for directory in reversed(above) for ignore in _ignores_in(directory)]
 
 
 def _spec(path: Path) -> GitIgnoreSpec | None:
+    lines = _ignore_lines(path)
     try:
-        lines = path.read_text(encoding="utf-8-sig", errors="surrogateescape").splitlines()
-    except OSError:
-        return None
-    try:
-        return GitIgnoreSpec.from_lines(lines)
+        return GitIgnoreSpec.from_lines(lines) if lines else None
     except ValueError:
         return GitIgnoreSpec.from_lines(line for line in lines if _parses(line))
+
+
+def _ignore_lines(path: Path) -> list[str]:
+    """Lines of a .gitignore. No link is followed, as in git; a pipe holds nothing up."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return []
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return []
+        raw = file.read(IGNORE_BYTES)
+    return raw.decode("utf-8-sig", "surrogateescape").splitlines()
 
 
 def _parses(line: str) -> bool:
@@ -140,8 +162,17 @@ def glob_base(pattern: str, is_dir: Callable[[str], bool]) -> str:
 
 
 def glob_regex(pattern: str) -> re.Pattern[str]:
-    """A glob over `/`-separated paths: `**` crosses directories, `{a,b}` are alternatives."""
-    return re.compile("|".join(_one_glob(one) for one in _braces(pattern)), re.DOTALL)
+    """A glob over `/`-separated paths: `**` crosses directories, `{a,b}` are alternatives.
+
+    Raises BadGlob.
+    """
+    pattern = re.sub(r"(?:\*\*/)+", "**/", re.sub(r"\*{3,}", "**", pattern))
+    if pattern.count("*") > WILDCARDS:
+        raise BadGlob("it has too many wildcards")
+    try:
+        return re.compile("|".join(_one_glob(one) for one in _braces(pattern)), re.DOTALL)
+    except re.error as error:
+        raise BadGlob(str(error)) from None
 
 
 def _braces(pattern: str) -> list[str]:
@@ -169,6 +200,6 @@ def _glob_token(sign: str) -> str:
     if sign == "?":
         return "[^/]"
     if len(sign) > 2:
-        inside = sign[1:-1].replace("\\", r"\\").replace("[", r"\[")
+        inside = re.sub(r"([\\\[&|~])", r"\\\1", sign[1:-1])
         return "[^/" + inside[1:] + "]" if inside[0] in "!^" else f"[{inside}]"
     return re.escape(sign)

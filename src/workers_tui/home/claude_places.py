@@ -1,4 +1,4 @@
-"""Where Claude Code keeps its files, per scope. Nothing here opens a file."""
+"""Where Claude Code keeps its files, per scope. Nothing here opens one of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from workers_tui.home.checkout import main_checkout
 
 
 class Scope(StrEnum):
@@ -38,7 +40,7 @@ class ClaudePlaces:
     def servers_path(self) -> tuple[str, ...]:
         """Where in that file."""
         if self.scope is Scope.LOCAL:
-            return ("projects", str(self.project), "mcpServers")
+            return ("projects", main_checkout(str(self.project)), "mcpServers")
         return ("mcpServers",)
 
     @property

@@ -38,7 +38,7 @@ def large_read(given: dict[str, Any], environ: Mapping[str, str]) -> dict[str, A
     roots = _roots(cwd, environ)
     paths = [_below(path, roots, state.results) for path, _ in files]
     prefix = tool_prefix(cwd, environ)
-    if not prefix or None in paths:
+    if not prefix or None in paths or any(_binary(path) for path, _ in files):
         return None
     return _denial([path for path in paths if path], size, prefix)
 
@@ -66,7 +66,7 @@ def _wanted(given: dict[str, Any], cwd: str) -> list[tuple[str, int]]:
             return []
         return [_sized(os.path.join(cwd, path))]
     command = asked.get("command")
-    if tool not in {"Bash", "PowerShell"} or not isinstance(command, str):
+    if tool not in ("Bash", "PowerShell") or not isinstance(command, str):
         return []
     from workers_tui.hooks.shell_reads import printed_files  # late: Read needs none of it
 
@@ -82,6 +82,15 @@ def _sized(path: str) -> tuple[str, int]:
     except (OSError, ValueError):
         return path, 0
     return path, status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+
+def _binary(path: str) -> bool:
+    """Workers take text only."""
+    try:
+        with open(path, "rb") as file:
+            return b"\0" in file.read(1024)
+    except OSError:
+        return True
 
 
 def _roots(cwd: str, environ: Mapping[str, str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from workers_tui.home.checkout import main_checkout
 from workers_tui.hooks.state import load
 
 TYPE_CHECKING = False  # typing costs 4 ms
@@ -23,7 +24,7 @@ def tool_prefix(cwd: str, environ: Mapping[str, str]) -> str:
     project = environ.get("CLAUDE_PROJECT_DIR") or cwd
     own = load(_claude_json(environ))
     known = own.get("projects")
-    here = known.get(project) if isinstance(known, dict) else None
+    here = known.get(main_checkout(project)) if isinstance(known, dict) else None
     shared = load(os.path.join(project, ".mcp.json"))
     if any(_has_server(settings) for settings in (own, here, shared)):
         return OWN_PREFIX
