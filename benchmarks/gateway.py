@@ -62,7 +62,7 @@ async def upstream() -> tuple[asyncio.subprocess.Process, str]:
 
 async def pairs(one: World, base: str, count: int, size: int) -> None:
     """Measure and print."""
-    one.identity(ANTHROPIC_BASE_URL=base)
+    one.identity({"ANTHROPIC_BASE_URL": base})
     engine = one.engine
     now = engine.clock.now()
     job = await engine.jobs.create(Job("", JobKind.AGENT, JobState.RUNNING, "bench", now))

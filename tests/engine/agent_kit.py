@@ -75,11 +75,11 @@ class World:
     def origin(self) -> Origin:
         return Origin((self.project,), project=str(self.project), client="test")
 
-    def identity(self, *, plan: bool | None = None, **env: str) -> None:
+    def identity(self, env: Mapping[str, str] | None = None, *, plan: bool | None = None) -> None:
         """Change the worker's settings.json."""
         path = self.root / "glm" / "settings.json"
         raw = json.loads(path.read_text())
-        raw["env"] |= env
+        raw["env"] |= env or {}
         path.write_text(json.dumps(raw if plan is None else raw | {"plan": plan}))
 
     async def start(self, prompt: str | None, **more: Any) -> Job:

@@ -153,7 +153,7 @@ async def test_the_cap_stops_the_run_with_its_own_words(tmp_path: Path) -> None:
 
 async def test_without_a_known_price_nothing_leaves_in_strict_mode(tmp_path: Path) -> None:
     async with world(tmp_path, ANSWER, prices={}) as one:
-        one.identity(ANTHROPIC_BASE_URL="http://gateway.example:9")
+        one.identity({"ANTHROPIC_BASE_URL": "http://gateway.example:9"})
         job = await one.run("ask 1")
     assert job.state is JobState.FAILED
     assert "budget_mode: soft" in (job.error or "")
@@ -261,7 +261,7 @@ async def test_a_prompt_may_come_from_a_file_under_the_roots(tmp_path: Path) -> 
 async def test_a_worker_that_cannot_be_used_says_what_to_do(tmp_path: Path) -> None:
     async with world(tmp_path, ANSWER) as one:
         assert "there are: glm" in str(await refusal(one, worker="gml"))
-        one.identity(ANTHROPIC_AUTH_TOKEN="PASTE_YOUR_API_KEY_HERE")
+        one.identity({"ANTHROPIC_AUTH_TOKEN": "PASTE_YOUR_API_KEY_HERE"})
         wrong = await refusal(one, worker="glm")
         assert isinstance(wrong, ConfigError)
         assert "set-key" in str(wrong)
@@ -306,7 +306,7 @@ async def test_the_board_shows_workers_with_their_spend(tmp_path: Path) -> None:
     async with world(tmp_path, ANSWER) as one:
         job = await one.run("go")
         await asyncio.sleep(0)
-        await one.engine.agents.show_workers()
+        await one.engine.agents.workers.show()
         view = one.engine.board.get(Key(Topic.WORKER, "glm"))
     assert job.cost is not None
     assert (view.state, view.month_pico, view.month_jobs) == ("ready", job.cost.pico, 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from workers_tui.engine.identities import Identity
+from workers_tui.engine.identity import Identity
 from workers_tui.engine.identity_check import Checked, IdentityCheck
 from workers_tui.simulator.scenario import Behaviour, Rule, Scenario
 from workers_tui.simulator.simulator import Simulator

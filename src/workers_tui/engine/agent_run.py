@@ -12,15 +12,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from workers_tui.engine.agent_account import Account, Billed
 from workers_tui.engine.agent_events import Did, Ended, Happening, Progress, Said
+from workers_tui.engine.agent_launch import Launch, prepare
 from workers_tui.engine.agent_limits import Limits
-from workers_tui.engine.agent_process import AgentProcess, Launch, prepare
+from workers_tui.engine.agent_process import AgentProcess
 from workers_tui.engine.agent_sessions import Sessions
 from workers_tui.engine.agent_trace import StepKind, TraceStep
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.job import Job, JobState
 from workers_tui.engine.live_text import LiveText
-from workers_tui.engine.metering import Account, Billed, Metering
+from workers_tui.engine.metering import Metering
 from workers_tui.engine.parts import Parts
 from workers_tui.engine.results import ResultFile
 from workers_tui.engine.running import Running

@@ -106,7 +106,7 @@ class Engine:
         await self.budget.refresh()
         self.config.on_change(self._settings_changed)
         self.providers.show()
-        await self.agents.show_workers()
+        await self.agents.workers.show()
         await self._tiers.load(self.jobs)
         self.background.start(self._tiers.follow(), "job")
         self.background.start(self.budget.keep_fresh(), "budget")

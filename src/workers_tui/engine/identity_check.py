@@ -13,7 +13,8 @@ from typing import Any
 
 import httpx
 
-from workers_tui.engine.identities import SHORTEST_KEY, Identity
+from workers_tui.engine.identities import SHORTEST_KEY
+from workers_tui.engine.identity import Identity
 
 SECONDS = 30.0
 COUNT_SECONDS = 5.0

@@ -1,0 +1,214 @@
+"""One admitted request on its way to the provider and back, byte for byte.
+
+Whatever happens on the way, it is booked or released: a cut answer is an
+estimate, a refusal costs nothing, an error in the clothes of an answer is told
+in the provider's own words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+
+import httpx
+
+from workers_tui.engine.agent_limits import Limits
+from workers_tui.engine.message_reading import error_words
+from workers_tui.engine.meter import Meter
+from workers_tui.server.gateway_exchange import ClientGone, Exchange, error_body
+
+NOT_SENT_BACK = frozenset(
+    {
+        "content-length", "content-encoding", "connection", "keep-alive", "transfer-encoding",
+        "set-cookie", "server", "date",
+    }
+)  # fmt: skip
+BILLED_STATUS = frozenset({408, 504, 524})
+"""Refusals after which the model may have worked all the same."""
+
+
+class Passage:
+    """One admitted request on its way to the provider and back."""
+
+    def __init__(
+        self, client: httpx.AsyncClient, exchange: Exchange, meter: Meter, limits: Limits
+    ) -> None:
+        self._client = client
+        self._exchange = exchange
+        self._meter = meter
+        self._idle = limits.idle
+        self._first = limits.idle if meter.head.stream else limits.whole
+        self._whole_limit = limits.whole
+        self._host = httpx.URL(meter.account.identity.base_url).host
+
+    async def run(self, body: bytes) -> None:
+        """Pass it on; whatever happens, it is booked or released."""
+        account = self._meter.account
+        request = self._client.build_request(
+            "POST",
+            self._exchange.target(account),
+            content=body,
+            headers=self._exchange.onward(account),
+        )
+        try:
+            response = await self._exchange.unless_gone(self._sent(request))
+            try:
+                await self._back(response)
+            finally:
+                await response.aclose()
+        except NotReached as wrong:
+            await self._meter.release(str(wrong))
+            await self._exchange.refuse(502, "api_error", str(wrong))
+        except Broken as wrong:
+            await self._meter.settle("broken")
+            await self._exchange.refuse(502, "api_error", str(wrong))
+        finally:
+            if not self._meter.ended:
+                await asyncio.shield(self._meter.settle("cancelled"))
+
+    async def _sent(self, request: httpx.Request) -> httpx.Response:
+        try:
+            async with asyncio.timeout(self._first):
+                return await self._client.send(request, stream=True)
+        except httpx.ConnectError as wrong:
+            raise NotReached(f"{self._host} cannot be reached: {wrong}") from wrong
+        except TimeoutError:
+            raise self._silent(self._first) from None
+        except httpx.HTTPError as wrong:
+            raise self._broken(wrong) from wrong
+
+    def _silent(self, seconds: float) -> Broken:
+        why = f"{self._host} sent nothing for {seconds:.0f} s"
+        self._meter.account.fail(why)
+        return Broken(why)
+
+    def _broken(self, wrong: httpx.HTTPError) -> Broken:
+        why = f"{self._host} broke off ({type(wrong).__name__})"
+        self._meter.account.trouble = why
+        return Broken(why)
+
+    async def _back(self, response: httpx.Response) -> None:
+        """Send the answer back; it is booked or released then."""
+        generation = response.headers.get("x-generation-id")
+        await self._meter.note_generation(generation)
+        media = response.headers.get("content-type", "").partition(";")[0].strip()
+        if response.status_code == 200 and media == "text/event-stream":
+            await self._streamed(response)
+            return
+        body = await self._exchange.unless_gone(self._read(response))
+        if response.status_code >= 400:
+            await self._refused(response, media, body)
+        else:
+            await self._whole(response, media, body)
+
+    async def _read(self, response: httpx.Response) -> bytes:
+        try:
+            async with asyncio.timeout(self._whole_limit):
+                return await response.aread()
+        except TimeoutError:
+            raise self._silent(self._whole_limit) from None
+        except httpx.HTTPError as wrong:
+            raise self._broken(wrong) from wrong
+
+    async def _streamed(self, response: httpx.Response) -> None:
+        reading = self._meter.reading
+        await self._exchange.start(200, sent_back(response))
+        status = "ok"
+        try:
+            await self._exchange.unless_gone(self._pieces(response))
+        except ClientGone:
+            status = "cancelled"
+        except Stalled:
+            why = f"{self._host} sent nothing for {self._idle:.0f} s in the middle of an answer"
+            self._meter.account.fail(why)
+            status = "stalled"
+        except httpx.HTTPError:
+            status = "broken"
+        reading.end()
+        passed = reading.passed()
+        if status == "ok" and not passed.complete and not passed.error:
+            status = "broken"
+        await asyncio.shield(self._meter.settle(status))
+        if status in {"broken", "stalled"}:
+            words = f"{self._host} broke off in the middle of the answer"
+            event = b"event: error\ndata: " + error_body("api_error", words) + b"\n\n"
+            await self._exchange.piece(event)
+        if status != "cancelled":
+            await self._exchange.piece(b"", more=False)
+
+    async def _pieces(self, response: httpx.Response) -> None:
+        """Pass bytes on as they come; raise Stalled when only pings or nothing comes."""
+        reading, loop = self._meter.reading, asyncio.get_running_loop()
+        source = aiter(response.aiter_bytes())
+        moved, deadline = reading.progress, loop.time() + self._idle
+        while True:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    raw = await anext(source)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                raise Stalled from None
+            await self._exchange.piece(raw)
+            reading.feed(raw)
+            if reading.progress != moved:
+                moved, deadline = reading.progress, loop.time() + self._idle
+
+    async def _refused(self, response: httpx.Response, media: str, body: bytes) -> None:
+        status = response.status_code
+        words = page_words(self._host, status, media, body)
+        if status in BILLED_STATUS:
+            await self._meter.settle("failed")
+        else:
+            await self._meter.release(words)
+        self._meter.account.trouble = words
+        back = sent_back(response)
+        if media != "application/json":
+            body, back = error_body("api_error", words), {"content-type": "application/json"}
+        await self._exchange.answer(status, body, back | {"content-length": str(len(body))})
+
+    async def _whole(self, response: httpx.Response, media: str, body: bytes) -> None:
+        """An answer that was not streamed, or an error in the clothes of one."""
+        reading = self._meter.reading
+        reading.whole(body)
+        passed = reading.passed()
+        if media != "application/json" or passed.error or not passed.complete:
+            words = passed.error or page_words(self._host, response.status_code, media, body)
+            self._meter.account.trouble = words
+            await self._meter.release(words)
+            await self._exchange.refuse(400, "invalid_request_error", words)
+            return
+        await asyncio.shield(self._meter.settle())
+        await self._exchange.answer(200, body, sent_back(response))
+
+
+class NotReached(Exception):
+    """No connection was made: nothing left."""
+
+
+class Broken(Exception):
+    """The connection broke before an answer came."""
+
+
+class Stalled(Exception):
+    """The provider holds the stream open and says nothing."""
+
+
+def sent_back(response: httpx.Response) -> dict[str, str]:
+    """The provider's headers, without those of the connection."""
+    return {name: value for name, value in response.headers.items() if name not in NOT_SENT_BACK}
+
+
+def page_words(host: str, status: int, media: str, body: bytes) -> str:
+    """What the provider said, in one line."""
+    if media == "application/json":
+        with contextlib.suppress(ValueError):
+            raw = json.loads(body)
+            if isinstance(raw, dict):
+                return f"{host}: {status} {error_words(raw)}"
+    title = body[:4000].decode("utf-8", errors="replace").partition("<title>")[2]
+    named = title.partition("</title>")[0].strip()[:120]
+    return (
+        f"{host} answered {status} with a page instead of an answer ({named or media or 'empty'})"
+    )
