@@ -251,6 +251,21 @@ def test_another_server_of_that_name_is_replaced_and_brought_back(desk: Desk) ->
     assert not desk.remove().needed, "a server that is not ours is not removed"
 
 
+@pytest.mark.parametrize("first", [Scope.USER, Scope.LOCAL])
+def test_scopes_in_one_file_come_and_go_by_themselves(desk: Desk, first: Scope) -> None:
+    desk.claude_json.write_text('{\n  "numStartups": 3\n}\n')
+    was = desk.everything()
+    desk.connect(Scope.USER)
+    desk.connect(Scope.LOCAL)
+    second = Scope.LOCAL if first is Scope.USER else Scope.USER
+    desk.remove(first)
+    left = json.loads(desk.claude_json.read_text())
+    assert ("mcpServers" in left) == (second is Scope.USER)
+    assert ("projects" in left) == (second is Scope.LOCAL)
+    desk.remove(second)
+    assert desk.everything() == was
+
+
 def test_over_http_the_token_stays_out_of_the_file(desk: Desk) -> None:
     (desk.home.token).write_text("very-secret-token")
     environ = {**desk.environ, "WORKERS_HOME": str(desk.home.state)}

@@ -44,6 +44,11 @@ class ClaudePlaces:
         return ("mcpServers",)
 
     @property
+    def servers_part(self) -> str:
+        """That place as one word: several scopes share a file."""
+        return "/".join(self.servers_path)
+
+    @property
     def shared(self) -> bool:
         """Others read these files: they get an ordinary mode."""
         return self.scope is Scope.PROJECT

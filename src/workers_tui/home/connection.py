@@ -53,7 +53,7 @@ def undo(plan: Plan, home: Home, claude: Path | None, environ: Mapping[str, str]
         record.forget(change.path)
     if plan.server.needed:
         _remove_server(plan, record, claude, environ)
-    record.forget(plan.places.servers)
+    record.forget(plan.places.servers, plan.places.servers_part)
     _save(record)
 
 
@@ -100,7 +100,7 @@ def _change_server(
             _claude(claude, ["mcp", "remove", *scope, ours.SERVER], places, environ)
         entry = json.dumps(plan.server.after, ensure_ascii=False)
         _claude(claude, ["mcp", "add-json", *scope, ours.SERVER, entry], places, environ)
-    record.keep(path, before, read_file(path))
+    record.keep(path, before, read_file(path), places.servers_part)
 
 
 def _remove_server(
@@ -108,7 +108,7 @@ def _remove_server(
 ) -> None:
     places, path = plan.places, plan.places.servers
     now = read_file(path)
-    untouched, original = record.original(path, now)
+    untouched, original = record.original(path, now, places.servers_part)
     if untouched:
         _write(Change(path, "", now, original), None)
         return
@@ -117,7 +117,7 @@ def _remove_server(
     else:
         scope = ["--scope", places.scope.value]
         _claude(claude, ["mcp", "remove", *scope, ours.SERVER], places, environ)
-    known, oldest = record.oldest(path)
+    known, oldest = record.oldest(path, places.servers_part)
     _tidy(places, oldest if known else None, known=known)
 
 

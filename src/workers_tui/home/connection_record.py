@@ -30,23 +30,23 @@ class Record:
         good = files if isinstance(files, dict) else {}
         return cls(home, {k: v for k, v in good.items() if isinstance(v, dict)})
 
-    def keep(self, path: Path, before: bytes | None, after: bytes | None) -> None:
-        """Note one change; the oldest `before` stays."""
-        known = self.entries.get(str(path))
+    def keep(self, path: Path, before: bytes | None, after: bytes | None, part: str = "") -> None:
+        """Note one change; the oldest `before` stays. Several parts of a file may be ours."""
+        known = self.entries.get(_key(path, part))
         continued = known is not None and known.get("left") == digest(before)
         kept = known.get("before") if known and continued else self._backup(path, before)
-        self.entries[str(path)] = {"before": kept, "left": digest(after)}
+        self.entries[_key(path, part)] = {"before": kept, "left": digest(after)}
 
-    def original(self, path: Path, now: bytes | None) -> tuple[bool, bytes | None]:
+    def original(self, path: Path, now: bytes | None, part: str = "") -> tuple[bool, bytes | None]:
         """Whether the file is as we left it, and then what was there before us."""
-        known = self.entries.get(str(path))
+        known = self.entries.get(_key(path, part))
         if known is None or known.get("left") != digest(now):
             return False, None
-        return self.oldest(path)
+        return self.oldest(path, part)
 
-    def oldest(self, path: Path) -> tuple[bool, bytes | None]:
+    def oldest(self, path: Path, part: str = "") -> tuple[bool, bytes | None]:
         """What was there before us, whatever the file is now."""
-        known = self.entries.get(str(path))
+        known = self.entries.get(_key(path, part))
         if known is None:
             return False, None
         name = known.get("before")
@@ -57,8 +57,8 @@ class Record:
         except OSError:
             return False, None
 
-    def forget(self, path: Path) -> None:
-        self.entries.pop(str(path), None)
+    def forget(self, path: Path, part: str = "") -> None:
+        self.entries.pop(_key(path, part), None)
 
     def save(self) -> None:
         value = {"schema": 1, "files": self.entries}
@@ -73,6 +73,10 @@ class Record:
         name = f"{digest(before)[:16]}-{path.name}"
         write_atomic(directory / name, before, mode=0o600)
         return name
+
+
+def _key(path: Path, part: str) -> str:
+    return f"{path}#{part}" if part else str(path)
 
 
 def digest(data: bytes | None) -> str:
