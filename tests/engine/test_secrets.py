@@ -76,7 +76,8 @@ EXAMPLES: list[tuple[str, Maker]] = [
     ("registry-token", lambda: f"//registry.example/:_{'auth'}Token={some(36)}"),
     ("password", lambda: f'{{"db_{"pass"}word": "{some(14)}"}}'),
     ("secret", lambda: f"client_{'sec'}ret = '{some(32)}'"),
-    ("secret", lambda: f"AWS_{'SEC'}RET_ACCESS_KEY={some(40)}\n"),
+    ("environment-secret", lambda: f"AWS_{'SEC'}RET_ACCESS_KEY={some(40)}\n"),
+    ("environment-secret", lambda: f"DB_{'PASS'}WORD={some(10)}\n"),
     ("secret", lambda: f"x-api-{'k'}ey: \"{some(24)}\""),
     ("token", lambda: f"const deploy{'To'}ken = `{some(30)}`;"),
 ]  # fmt: skip
@@ -166,6 +167,7 @@ HARMLESS: dict[str, Callable[[], str]] = {
         "api_key = os.environ['OPENROUTER_API_KEY']\n"
         "password: str = Field(min_length=12)\nsecret_name = 'projects/app/secrets/db-main-2'\n"
         "private_key: Ed25519PrivateKey\nconst accessToken = await getAccessToken(user2);\n"
+        "MAX_TOKENS=4096\nSECRET_NAME=prod-db-2\nTOKEN_URL=https://a.example/token1\n"
         'META_KEY = "io.modelcontextprotocol/protocolVersion"\n"price_key": "cache_write_5m_mtok"\n'
     ),
     "prose": lambda: "The password is kept in the token store; the key is secret. " * 100,

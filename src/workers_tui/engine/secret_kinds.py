@@ -208,6 +208,12 @@ MARKED: tuple[MarkedKind, ...] = (
     ),
     MarkedKind("token", ("token",), "token" + _NAME_END + _QUOTED % 20, HowRandom.SOME),
     MarkedKind(
+        "environment-secret",
+        ("secret", "apikey", "_key", "passw", "token"),
+        r"(?-i:[A-Z_][A-Z0-9_]{2,30})=(?P<secret>[^\s\"'`$<>(){}]{8,200})(?=\s|$)",
+        HowRandom.SOME,
+    ),
+    MarkedKind(
         "secret",
         ("secret", "apikey", "_key", "-key", "passw", "token"),
         r"[\w-]{3,10}" + _NAME_END + _BARE % 16,
