@@ -50,6 +50,7 @@ class FakeEngine:
         self.cancelled: list[tuple[str, str]] = []
         self.drained: list[str] = []
         self.texts: dict[str, str] = {}
+        self.failures: dict[str, WorkersError] = {}
         self.started = asyncio.Event()
         self._numbers = itertools.count(1)
         self._ends: dict[str, asyncio.Event] = {}
@@ -111,6 +112,9 @@ class FakeEngine:
 
     async def job(self, job_id: str) -> Job:
         return self.now(job_id)
+
+    def failure(self, job_id: str) -> WorkersError | None:
+        return self.failures.get(job_id)
 
     async def list_jobs(
         self, *, state: JobState | None = None, limit: int = 100, **_: Any

@@ -130,6 +130,21 @@ async def test_a_missing_key_says_that_the_caller_has_one(
     assert "OPENROUTER_API_KEY is set where the client runs" in text_of(result)
 
 
+async def test_a_key_that_is_found_missing_later_says_so_too(
+    connect: Connect, engine: FakeEngine
+) -> None:
+    engine.hold = True
+    async with connect(headers={KEYS: "OPENROUTER_API_KEY"}) as client:
+        call = asyncio.create_task(client.call_tool("delegate", {"task": "t"}))
+        await engine.started.wait()
+        engine.failures["job1"] = KeyRejected("no key for openrouter")
+        engine.finish("job1", JobState.FAILED, "", error="no key for openrouter")
+        said = text_of(await call)
+    assert said.startswith(
+        "job job1 failed: no key for openrouter (OPENROUTER_API_KEY is set where"
+    )
+
+
 async def test_a_batch_answers_in_order_and_a_bad_entry_spoils_only_itself(
     connect: Connect, engine: FakeEngine
 ) -> None:

@@ -23,6 +23,7 @@ from mcp.server.models import InitializationOptions
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from workers_tui import __version__
+from workers_tui.engine.errors import WrongUse
 from workers_tui.engine.job import Job
 from workers_tui.forwarder import tool_list
 from workers_tui.forwarder.told import unpack
@@ -261,7 +262,8 @@ class McpSide:
 
     async def _cancel_all(self, jobs: Iterable[str], client: Client) -> None:
         for job_id in jobs:
-            await self.doors.engine.cancel(job_id, by=client.name or "client")
+            with contextlib.suppress(WrongUse):  # it ended by itself in this moment
+                await self.doors.engine.cancel(job_id, by=client.name or "client")
 
 
 async def _tell(client: Client) -> None:

@@ -7,6 +7,7 @@ WorkersError becomes a tool error.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workers_tui.engine.errors import KeyRejected, PolicyRefused, WorkersError, WrongUse
@@ -75,6 +76,7 @@ class Tools:
         origin = await self._origin([request], call)
         (job,) = await begun(call, self._begin_one(request, origin))
         (ended,) = await follow(self._engine, [job], call.report)
+        ended = self._explained(ended, call.client)
         return replies.call_reply(ended, await self._text(ended), self._limit())
 
     async def delegate_batch(self, arguments: Arguments, call: Call) -> Reply:
@@ -87,7 +89,7 @@ class Tools:
         parts: list[tuple[Job, str] | str] = []
         for entry in entries:
             if isinstance(entry, Job):
-                job = next(ended)
+                job = self._explained(next(ended), call.client)
                 parts.append((job, await self._text(job)))
             else:
                 parts.append(explain(entry, call.client))
@@ -130,6 +132,11 @@ class Tools:
 
     async def stats(self, _: Arguments, __: Call) -> Reply:
         return Reply(stats_text(await self._engine.stats()))
+
+    def _explained(self, job: Job, client: Client) -> Job:
+        """The job; when it failed for want of a key, with where the caller has one."""
+        why = self._engine.failure(job.id)
+        return job if why is None else replace(job, error=explain(why, client))
 
     async def _begin_each(
         self, requests: Sequence[CallRequest | WorkersError], origin: Origin
