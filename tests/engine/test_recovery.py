@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import timedelta
+
 import pytest
 from tests.engine.aftermath import Promises, examine, run_victim
+from tests.engine.money_kit import Rules, ask, job, open_money
 from tests.engine.victim import STEPS
 
+from workers_tui.engine.engine_lock import EngineLock, known_engines, take_dead
+from workers_tui.engine.job import JobState
+from workers_tui.engine.money import Cost, CostSource, from_usd
+from workers_tui.engine.recovery import Recovered, keep_recovering, recover
 from workers_tui.home.places import Home
 
 
@@ -16,3 +24,86 @@ async def test_kill_9_at_a_step_loses_nothing(home: Home, step: str) -> None:
     found = await examine(home, promises)
     assert found.lost == []
     assert found.held == 0
+
+
+async def test_engines_that_start_together_take_an_older_file_in_once(home: Home) -> None:
+    older = b'{"ts":"2026-11-29T10:00:00Z","model":"a/b","in":1,"out":1,"cost":0.001}\n'
+    home.usage_jsonl.write_bytes(older * 2500)
+    promises = Promises()
+    codes = await asyncio.gather(*(run_victim(home, "none", n, 4, promises) for n in range(3)))
+    assert codes == [0, 0, 0]
+    async with open_money(home, rules=Rules(cap="50")) as money:
+        health = await money.ledger.health()
+        assert (health.rows, health.bad_rows) == (2512, 0)
+        assert len(money.lines()) == 2512
+        totals = (await money.ledger.totals())[""]
+    assert totals.cost_pico == 2500 * from_usd("0.001") + sum(promises.settled.values())
+
+
+async def leave_behind(home: Home, engine: str) -> None:
+    """A dead engine's job and hold."""
+    async with open_money(home, engine=engine) as dead:
+        made = await dead.jobs.create(job("half done", tier="fast", session="s1"))
+        await dead.jobs.change(made.id, state=JobState.RUNNING)
+        hold = await dead.budget.reserve(ask("0.2", job=made.id))
+        await dead.budget.note_generation(hold, "gen-7")
+        waiting = await dead.jobs.create(job("not begun"))
+        assert waiting.state is JobState.QUEUED
+
+
+async def test_jobs_of_a_dead_engine_are_lost_and_its_holds_estimates(home: Home) -> None:
+    await leave_behind(home, "dead")
+    async with open_money(home, engine="next") as money:
+        found = await recover(home, money.store, money.jobs, money.budget, money.clock)
+        assert found == Recovered(engines=1, jobs=2, holds=1, pico=from_usd("0.2"))
+        queued, running = await money.jobs.find()
+        assert (queued.state, queued.error) == (
+            JobState.LOST, "the program that ran it ended before it began",
+        )  # fmt: skip
+        assert running.cost == Cost(from_usd("0.2"), CostSource.ESTIMATED)
+        assert "what had arrived is kept" in (running.error or "")
+        (booked,) = await money.ledger.pending()
+        assert (booked.status, booked.tier, booked.session) == ("lost", "fast", "s1")
+        assert booked.generation_id == "gen-7"
+        assert (await money.budget.refresh()).held_pico == 0
+        again = await recover(home, money.store, money.jobs, money.budget, money.clock)
+        assert not again
+
+
+async def test_a_living_engine_is_left_alone(home: Home) -> None:
+    lock = EngineLock.take(home.engines)
+    await leave_behind(home, lock.id)
+    async with open_money(home, engine="next") as money:
+        assert not await recover(home, money.store, money.jobs, money.budget, money.clock)
+        assert money.spend.held_pico == from_usd("0.2")
+        lock.release()
+        assert await recover(home, money.store, money.jobs, money.budget, money.clock)
+
+
+async def test_an_engine_that_dies_while_we_wait_for_its_hold_lets_us_go(home: Home) -> None:
+    await leave_behind(home, "dead")
+    async with open_money(home, engine="next", rules=Rules(cap="0.3")) as money:
+        told: list[Recovered] = []
+        looking = asyncio.ensure_future(
+            keep_recovering(home, money.store, money.jobs, money.budget, money.clock, told.append)
+        )
+        reserve = asyncio.ensure_future(money.budget.reserve(ask("0.1")))
+        async with asyncio.timeout(10):
+            while not told:
+                money.clock.move(timedelta(seconds=6))
+                await money.budget.refresh()
+            assert (await reserve).pico == from_usd("0.1")
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
+
+
+async def test_locks_of_dead_engines_are_cleared_away(home: Home) -> None:
+    (home.engines / "stale.lock").touch()
+    lock = EngineLock.take(home.engines)
+    assert known_engines(home.engines) == {"stale", lock.id}
+    assert take_dead(home.engines, lock.id) is None
+    async with open_money(home, engine=lock.id) as money:
+        await recover(home, money.store, money.jobs, money.budget, money.clock)
+    assert known_engines(home.engines) == {lock.id}
+    lock.release()
+    assert known_engines(home.engines) == set()

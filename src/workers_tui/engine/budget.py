@@ -84,6 +84,7 @@ class Budget:
         self._bell = asyncio.Event()
         self._rung: tuple[object, ...] | None = None
         self._turn = 0
+        self._closed = False
         self._tasks: set[asyncio.Task[object]] = set()
         store.on_foreign_commit(self._refresh_soon)
 
@@ -154,6 +155,7 @@ class Budget:
 
     async def close(self) -> None:
         """End what runs in the background here."""
+        self._closed = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -231,6 +233,8 @@ class Budget:
             log.warning("cannot look at the day's spend: %s", error)
 
     def _refresh_soon(self) -> None:
+        if self._closed:
+            return
         loop = asyncio.get_running_loop()
         task: asyncio.Task[object] = loop.create_task(self._refresh_quietly())
         self._tasks.add(task)

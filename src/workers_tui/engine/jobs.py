@@ -78,6 +78,7 @@ class Jobs:
         self._cancel: Callable[[str, str], None] | None = None
         self._looking: asyncio.Task[None] | None = None
         self._look_again = False
+        self._closed = False
         self._swept: datetime | None = None
         self._sweeping: asyncio.Task[None] | None = None
         store.on_foreign_commit(self._bell)
@@ -235,12 +236,15 @@ class Jobs:
 
     async def close(self) -> None:
         """End what runs in the background here."""
+        self._closed = True
         tasks = [task for task in (self._looking, self._sweeping) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _bell(self) -> None:
+        if self._closed:
+            return
         self._look_again = True
         if self._looking is None or self._looking.done():
             self._looking = asyncio.get_running_loop().create_task(self._look())

@@ -28,15 +28,21 @@ from workers_tui.engine.money import Cost
 from workers_tui.engine.store import Store
 from workers_tui.engine.usage import Usage
 from workers_tui.engine.usage_check import count_bad
-from workers_tui.engine.usage_import import is_behind, lines_of, note_projected, same_file, take
+from workers_tui.engine.usage_import import (
+    BATCH,
+    is_behind,
+    lines_of,
+    same_file,
+    take,
+    take_own,
+    take_own_if_behind,
+)
 
 __all__ = ["MIGRATIONS", "Entry", "Ledger", "LedgerHealth", "Totals", "add_costs", "job_sum"]
 
 log = logging.getLogger(__name__)
 
 Axis = Literal["tier", "model", "provider", "project", "session", "kind"]
-
-IMPORT_BATCH = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +76,11 @@ class Ledger:
         the file. Then bring the file up to date. Call once at start.
         """
         taken = 0
-        if await self._store.read(lambda conn: is_behind(conn, self._path)):
-            taken, _bad = await self._take_in(self._path)
-            await self._store.write(note_projected)
+        try:
+            if await self._store.read(lambda conn: is_behind(conn, self._path)):
+                taken = await self._store.write(partial(take_own_if_behind, path=self._path))
+        except OSError as error:
+            self._complain(error)
         await self.project()
         return taken
 
@@ -141,8 +149,7 @@ class Ledger:
                 )
                 self._error = ""
             except OSError as error:
-                self._error = f"{self._path} is not up to date: {error.strerror or error}"
-                log.warning("%s", self._error)
+                self._complain(error)
 
     async def import_file(self, path: Path) -> tuple[int, int]:
         """Take another usage.jsonl in; return (rows taken, bad lines).
@@ -152,20 +159,24 @@ class Ledger:
         if not await asyncio.to_thread(path.is_file):
             raise WrongUse(f"there is no file {path}")
         try:
+            if await asyncio.to_thread(same_file, path, self._path):
+                return await self._store.write(partial(take_own, path=path))
             taken, bad = await self._take_in(path)
         except OSError as error:
-            raise WrongUse(f"cannot read {path}: {error.strerror}") from error
-        if await asyncio.to_thread(same_file, path, self._path):
-            await self._store.write(note_projected)
+            raise WrongUse(f"cannot read {path}: {error.strerror or error}") from error
         await self.project()
         return taken, bad
 
     async def _take_in(self, path: Path) -> tuple[int, int]:
+        """Book the lines of another file, in batches, so that others may book in between."""
         taken = bad = 0
-        own = await asyncio.to_thread(same_file, path, self._path)
         lines = lines_of(path)
-        while batch := await asyncio.to_thread(lambda: list(islice(lines, IMPORT_BATCH))):
-            good = [found for found in batch if found is not None]
+        while batch := await asyncio.to_thread(lambda: list(islice(lines, BATCH))):
+            good = [line for line in batch if line is not None]
             bad += len(batch) - len(good)
-            taken += await self._store.write(partial(take, lines=good, own=own))
+            taken += await self._store.write(partial(take, lines=good, own=False))
         return taken, bad
+
+    def _complain(self, error: OSError) -> None:
+        self._error = f"{self._path} is not up to date: {error.strerror or error}"
+        log.warning("%s", self._error)

@@ -7,6 +7,7 @@ work, and told in one line. Nothing here knows what the tables mean.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import sqlite3
@@ -36,7 +37,8 @@ def is_damage(error: sqlite3.Error) -> bool:
 def store_error(error: sqlite3.Error | OSError, path: Path) -> StoreError:
     """What a user can do about an error of the disk or of SQLite."""
     if isinstance(error, OSError):
-        return StoreUnusable(f"cannot use {path}: {error.strerror or error}")
+        why = _OS_ADVICE.get(error.errno or 0, error.strerror or str(error))
+        return StoreUnusable(f"cannot use {path}: {why}")
     name = getattr(error, "sqlite_errorname", None) or ""
     for prefix, advice in _ADVICE.items():
         if name.startswith(prefix):
@@ -44,6 +46,12 @@ def store_error(error: sqlite3.Error | OSError, path: Path) -> StoreError:
     return StoreUnusable(f"cannot use {path}: {error}")
 
 
+_OS_ADVICE = {
+    errno.EACCES: "it is not readable and writable for you; mend its permissions",
+    errno.EPERM: "it is not readable and writable for you; mend its permissions",
+    errno.EROFS: "it lies on a read-only file system; choose another place with WORKERS_HOME",
+    errno.ENOSPC: "the disk is full; free some space and try again",
+}
 _ADVICE = {
     "SQLITE_FULL": "the disk is full; free some space and try again",
     "SQLITE_READONLY": "it is read-only; make it writable for you and try again",

@@ -6,6 +6,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -13,6 +14,8 @@ from workers_tui.engine import facts, ledger_rows, usage_log
 from workers_tui.engine.money import Cost, Pico, from_usd
 from workers_tui.engine.usage_lines import Line, parse
 
+BATCH = 2000
+"""Lines that are parsed before they are booked."""
 UNKNOWN_CHARGE = from_usd("0.05")
 """What an imported call of unknown cost counts against its day's cap."""
 
@@ -28,10 +31,27 @@ def is_behind(conn: sqlite3.Connection, path: Path) -> bool:
         return usage_log.find_tail(file).number > int(newest)
 
 
-def note_projected(conn: sqlite3.Connection) -> None:
-    """Every row so far came out of usage.jsonl: none of them is to be written there again."""
+def take_own(conn: sqlite3.Connection, path: Path) -> tuple[int, int]:
+    """Take in what usage.jsonl itself has more than the store: (rows taken, bad lines).
+
+    In one transaction with the note that these rows stand in the file already:
+    a row of another engine in between would never be written there.
+    """
+    usage_log.catch_up(conn, path)
+    taken = bad = 0
+    lines = lines_of(path)
+    while batch := list(islice(lines, BATCH)):
+        good = [line for line in batch if line is not None]
+        bad += len(batch) - len(good)
+        taken += take(conn, good, own=True)
     (newest,) = conn.execute("SELECT coalesce(max(number), 0) FROM ledger").fetchone()
     facts.put(conn, facts.PROJECTED, str(newest))
+    return taken, bad
+
+
+def take_own_if_behind(conn: sqlite3.Connection, path: Path) -> int:
+    """At the start: take in what the store lacks, unless another engine has done so."""
+    return take_own(conn, path)[0] if is_behind(conn, path) else 0
 
 
 def lines_of(path: Path) -> Iterator[Line | None]:
