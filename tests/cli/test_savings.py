@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
@@ -9,11 +10,25 @@ import os
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from tests.engine.transcript_kit import Tree, line, make_tree, of_truth, usage
+
+from workers_tui.engine import ledger_rows
+from workers_tui.engine.board import Board
+from workers_tui.engine.clock import SystemClock
+from workers_tui.engine.entry import Entry
+from workers_tui.engine.job import Job, JobKind, JobState, Sent
+from workers_tui.engine.jobs import Jobs
+from workers_tui.engine.money import Cost, CostSource, from_usd
+from workers_tui.engine.schema import STORE_MIGRATIONS
+from workers_tui.engine.store import Store
+from workers_tui.engine.usage import Usage
+from workers_tui.home.places import Home, find_home
 
 T = {
     "messages": "messages",
@@ -145,6 +160,49 @@ def test_wrong_use_is_one_line(program: Program) -> None:
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
     assert "2026-06-30" in done.stderr
+
+
+async def book_a_job(home: Home) -> None:
+    """A finished call of session s1, as the engine books it."""
+    store = await Store.open(home.store_db, STORE_MIGRATIONS)
+    jobs = Jobs(store, Board(), SystemClock(), "engine", home.results)
+    cost = Cost(from_usd("0.001"), CostSource.REPORTED)
+    read = Usage(input=10_000, output=500)
+    sent = (Sent("a.log", 1, 100, 36_000, ""),)
+    made = Job("", JobKind.CALL, JobState.DONE, "sum up", datetime.now(UTC), session="s1",
+               usage=read, cost=cost, attempts=1, bytes_out=40_000, sent=sent)  # fmt: skip
+    job = await jobs.create(made)
+    day = datetime.now(UTC).date()
+    entry = Entry("c1", job.id, JobKind.CALL, "fast", "m", "p", read, cost, 5, "sum up", "ok",
+                  session="s1", at=datetime.now(UTC))  # fmt: skip
+    await store.write(lambda conn: ledger_rows.add(conn, entry, day, 0, ZoneInfo("UTC")))
+    await store.close()
+
+
+def test_what_was_delegated_is_set_against_what_claude_did(program: Program) -> None:
+    Tree(program.root).write(line(timestamp=datetime.now(UTC).isoformat()))
+    asyncio.run(book_a_job(find_home({"WORKERS_HOME": program.environ["WORKERS_HOME"]})))
+    for arguments in ((), ("--since", "2026-01-01"), ("--by", "session")):
+        found = program.json(*arguments)
+        told = found["savings"]
+        assert (told["worker_fresh_tokens"], told["all_fresh_tokens"]) == (10_500, 10_615)
+        assert (told["sessions"], told["kept_out_tokens"]) == (1, 8_500)
+        assert told["net_usd_high"] == pytest.approx(8_500 * 5e-6 - 0.001)
+        delegated = found["delegated"]
+        assert (delegated["calls"], delegated["in"], delegated["cost_usd"]) == (1, 10_000, 0.001)
+    assert "Workers did 99 % of the work over 1 sessions" in program.text()
+
+
+def test_a_worker_that_is_used_by_hand_joins_the_session_that_was_open(program: Program) -> None:
+    Tree(program.root).write(
+        line(timestamp="2026-06-10T12:00:00Z"), line("m2", timestamp="2026-06-10T13:00:00Z")
+    )
+    worker = Tree(program.workers / "zai")
+    worker.write(line("w", sessionId="w1", timestamp="2026-06-10T12:30:00Z"), name="w1")
+    worker.write(line("v", sessionId="w2", timestamp="2026-06-11T12:30:00Z"), name="w2")
+    told = program.json()["savings"]
+    assert (told["worker_fresh_tokens"], told["all_fresh_tokens"]) == (115, 345)
+    assert (told["sessions"], told["percent"]) == (1, 33.33)
 
 
 def test_nothing_at_all_is_no_error(program: Program) -> None:

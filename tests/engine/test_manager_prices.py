@@ -11,7 +11,7 @@ import pytest
 from workers_tui.engine.index import MIGRATIONS
 from workers_tui.engine.manager_prices import (
     ManagerPrices,
-    ask_table_now,
+    ask_table,
     forget_prices,
     own_prices,
 )
@@ -33,7 +33,7 @@ def test_what_the_table_said_is_kept_and_so_is_its_silence(conn: sqlite3.Connect
     prices = ManagerPrices()
     missing = prices.missing(conn, wanted)
     assert missing == wanted
-    prices.learn(conn, ask_table_now(missing), TODAY)
+    prices.learn(conn, ask_table(missing), TODAY)
     again = ManagerPrices()
     assert again.missing(conn, wanted) == set()
     found = again.find("claude-opus-4-8", DAY)
@@ -47,7 +47,7 @@ def test_what_the_table_said_is_kept_and_so_is_its_silence(conn: sqlite3.Connect
 
 
 def test_prices_change_with_the_day() -> None:
-    found = ask_table_now([("claude-opus-4-6", OLD), ("claude-opus-4-6", DAY)])
+    found = ask_table([("claude-opus-4-6", OLD), ("claude-opus-4-6", DAY)])
     old, new = found["claude-opus-4-6", OLD], found["claude-opus-4-6", DAY]
     assert old is not None
     assert new is not None
@@ -56,7 +56,7 @@ def test_prices_change_with_the_day() -> None:
 
 
 def test_a_longer_name_means_the_same_model() -> None:
-    found = ask_table_now([("claude-opus-4-8[1m]", DAY), ("kimi-k2.5", DAY), ("z-ai/glm-5", DAY)])
+    found = ask_table([("claude-opus-4-8[1m]", DAY), ("kimi-k2.5", DAY), ("z-ai/glm-5", DAY)])
     assert found["claude-opus-4-8[1m]", DAY] is not None
     assert found["kimi-k2.5", DAY] is not None
 

@@ -162,5 +162,4 @@ def test_a_sessions_own_model_is_the_one_that_did_most() -> None:
     assert {session: model for session, (model, _) in best.items()} == {
         "s1": "haiku",
         "s2": "opus",
-        "": "opus",
     }

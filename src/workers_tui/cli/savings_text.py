@@ -67,8 +67,8 @@ def figure_lines(report: Report) -> list[str]:
         ),
         f"{count(found.kept_out_tokens)} tokens were kept out of Claude's context.",
         (
-            f"{delegated.calls} requests to workers: {count(delegated.usage.input)} in, "
-            f"{count(delegated.usage.output)} out, {money(delegated.cost_pico)}{unknown}."
+            f"{delegated.calls} requests to workers: {count(delegated.input)} in, "
+            f"{count(delegated.output)} out, {money(delegated.cost_pico)}{unknown}."
         ),
         f"{net}; the formula: workers-tui savings --explain",
     ]

@@ -26,7 +26,7 @@ from workers_tui.engine.indexer import Indexer, Refreshed
 from workers_tui.engine.job import Job
 from workers_tui.engine.manager_prices import (
     ManagerPrices,
-    ask_table_now,
+    ask_table,
     forget_prices,
     own_prices,
 )
@@ -36,6 +36,7 @@ from workers_tui.engine.savings_book import Book, Names
 from workers_tui.engine.savings_facts import links_of, unmatched_workers
 from workers_tui.engine.savings_gather import gather
 from workers_tui.engine.savings_report import report_json
+from workers_tui.engine.savings_store import was_tried
 from workers_tui.engine.store import Store
 from workers_tui.engine.transcript_bell import Bell
 from workers_tui.engine.transcript_files import Source, find_sources
@@ -149,7 +150,7 @@ class TranscriptFollower:
         new = await self._store.read(lambda conn: job_rows.changed_since(conn, self._change))
         for number, job in new:
             self._change = max(self._change, number)
-            if job.attempts or job.cost is not None:
+            if was_tried(job):
                 self._jobs[job.id] = job
         jobs = sorted(self._jobs.values(), key=lambda job: job.created_at)
         await asyncio.to_thread(step.fold_jobs, jobs, self._today())
@@ -273,7 +274,7 @@ class _Steps:
         prices = self.book.prices
         missing = self._write(lambda conn: prices.missing(conn, wanted))
         if missing:
-            found = ask_table_now(missing)
+            found = ask_table(missing)
             today = date.today()  # noqa: DTZ011 - the user's own day
             self._write(lambda conn: prices.learn(conn, found, today))
             self.book.reprice()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from sqlite3 import Connection
 from typing import NamedTuple
 
@@ -89,9 +89,17 @@ class Back(NamedTuple):
 
 
 def cell_rows(
-    conn: Connection, sources: Iterable[int], *, by: str = "", since: int = 0
+    conn: Connection,
+    sources: Iterable[int],
+    *,
+    by: str = "",
+    since: int = 0,
+    sessions: Collection[str] | None = None,
 ) -> list[CellRow]:
-    """Sums of the sources per owner, model, day and step, and per `by`: session or project."""
+    """Sums of the sources per owner, model, day and step, and per `by`: session or project.
+
+    With `sessions` only theirs.
+    """
     ids = list(sources)
     marks = ",".join("?" * len(ids))
     session = "s.name" if by == "session" else "''"
@@ -109,7 +117,8 @@ def cell_rows(
         CellRow(owner, slug, path, name, model, day, step, Sums(*sums))
         for owner, slug, path, name, model, day, step, *sums in rows
     ]
-    return found + [row for row in _twins(conn, ids, by) if row.day >= since]
+    found += [row for row in _twins(conn, ids, by) if row.day >= since]
+    return found if sessions is None else [row for row in found if row.session in sessions]
 
 
 def cells(conn: Connection, sources: Sequence[int]) -> list[tuple[CellKey, Sums]]:

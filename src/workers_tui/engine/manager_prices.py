@@ -7,9 +7,8 @@ said is kept, also that it does not know a model.
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
@@ -17,7 +16,6 @@ from sqlite3 import Connection
 from typing import Any
 
 from workers_tui.engine.price import Price, Rates
-from workers_tui.engine.price_table import PriceTable
 
 NOON = time(12, tzinfo=UTC)
 RATES = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
@@ -63,8 +61,11 @@ class ManagerPrices:
         rest = {key for key in wanted if key not in self._table and key[0] not in self._own}
         if not rest:
             return rest
+        decoded: dict[str | None, Price | None] = {}
         for model, day, text in conn.execute("SELECT model, day, price FROM price"):
-            self._table[model, day] = _decode(text)
+            if text not in decoded:
+                decoded[text] = _decode(text)
+            self._table[model, day] = decoded[text]
         row = conn.execute("SELECT value FROM note WHERE name = 'prices looked up'").fetchone()
         self.looked_up = row[0] if row else ""
         return rest - self._table.keys()
@@ -90,22 +91,27 @@ def forget_prices(conn: Connection, version: str) -> None:
         conn.execute("INSERT OR REPLACE INTO note VALUES ('price table', ?)", (version,))
 
 
-async def ask_table(wanted: Iterable[ModelDay]) -> dict[ModelDay, Price | None]:
-    """What the installed price table says. The first time takes half a second, off the loop."""
-    tables: dict[int, PriceTable] = {}
-    found: dict[ModelDay, Price | None] = {}
-    for model, day in wanted:
-        if day not in tables:
-            tables[day] = PriceTable()
-            await tables[day].load()
-        at = datetime.combine(date.fromordinal(day), NOON)
-        found[model, day] = tables[day].find(_maker(model), _bare(model), at)
-    return found
+def ask_table(wanted: Collection[ModelDay]) -> dict[ModelDay, Price | None]:
+    """What the installed price table says. For a thread without a loop: it takes half a second."""
+    # Late: a command whose prices are all known needs no loop and no table.
+    import asyncio
+
+    from workers_tui.engine.price_table import PriceTable
+
+    async def ask() -> dict[ModelDay, Price | None]:
+        tables = {day: PriceTable() for _, day in wanted}
+        for table in tables.values():
+            await table.load()
+        return {
+            (model, day): tables[day].find(_maker(model), _bare(model), _noon(day))
+            for model, day in wanted
+        }
+
+    return asyncio.run(ask())
 
 
-def ask_table_now(wanted: Iterable[ModelDay]) -> dict[ModelDay, Price | None]:
-    """The same, for a thread without a loop."""
-    return asyncio.run(ask_table(wanted))
+def _noon(day: int) -> datetime:
+    return datetime.combine(date.fromordinal(day), NOON)
 
 
 def _maker(model: str) -> str:

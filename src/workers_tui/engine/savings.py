@@ -23,6 +23,8 @@ from workers_tui.engine.transcript_files import MANAGER
 
 PriceOf = Callable[[str, int], Price | None]
 """Model and day to a price."""
+PriceKey = tuple[str, int, int]
+"""Model, day and price step: what decides on the rates of a cell."""
 MILLION = 10**6
 CHARS_PER_TOKEN = 4
 """Where nobody counted tokens, so many characters stand for one."""
@@ -66,6 +68,19 @@ class Figures:
     def percent(self) -> float | None:
         """The workers' part of the work; None when there was none."""
         return 100 * self.worker_fresh / self.all_fresh if self.all_fresh else None
+
+
+@dataclass(frozen=True, slots=True)
+class Delegated:
+    """What the ledger sums up: every request to a worker, whoever asked."""
+
+    calls: int = 0
+    input: int = 0
+    output: int = 0
+    cost_pico: Pico = 0
+    """As far as it is known."""
+    unknown_calls: int = 0
+    pending_calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,19 +192,30 @@ class Links:
 
 def tokens(rows: Iterable[CellRow], price_of: PriceOf) -> Tokens:
     """Sum of some cells, with their cost."""
-    kept = list(rows)
-    by_price: dict[tuple[str, int, int], list[Sums]] = defaultdict(list)
-    for row in kept:
-        by_price[row.model, row.day, row.step].append(row.sums)
-    cost, unpriced = Decimal(0), set()
-    for (model, day, step), sums in by_price.items():
+    return tokens_by(rows, lambda _: "", price_of).get("", Tokens())
+
+
+def tokens_by(
+    rows: Iterable[CellRow], key: Callable[[CellRow], str], price_of: PriceOf
+) -> dict[str, Tokens]:
+    """Sums by some key, with their costs."""
+    groups: dict[str, dict[PriceKey, list[Sums]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        groups[key(row)][row.model, row.day, row.step].append(row.sums)
+    return {name: _priced(groups[name], price_of) for name in sorted(groups)}
+
+
+def _priced(parts: Mapping[PriceKey, Sequence[Sums]], price_of: PriceOf) -> Tokens:
+    cost, unpriced, whole = Decimal(0), set(), []
+    for (model, day, step), some in parts.items():
+        sums = some[0] if len(some) == 1 else total(some)
+        whole.append(sums)
         price = price_of(model, day)
         if price is None:
             unpriced.add(model)
         else:
-            cost += cost_of(total(sums), price, step)
-    everything = total(row.sums for row in kept) if kept else NOTHING
-    return Tokens(everything, from_usd(cost), tuple(sorted(unpriced)))
+            cost += cost_of(sums, price, step)
+    return Tokens(total(whole), from_usd(cost), tuple(sorted(unpriced)))
 
 
 def add_tokens(parts: Iterable[Tokens]) -> Tokens:
@@ -321,14 +347,14 @@ def fresh_by_session(rows: Iterable[CellRow]) -> dict[str, int]:
 
 
 def main_models(rows: Iterable[CellRow]) -> dict[str, tuple[str, int]]:
-    """The model that did most of a session's work, and its newest day; "" for all sessions."""
+    """The model that did most of a session's work, and its newest day."""
     fresh: dict[tuple[str, str], int] = defaultdict(int)
     newest: dict[tuple[str, str], int] = defaultdict(int)
     for row in rows:
         if row.owner == MANAGER:
-            for session in (row.session, ""):
-                fresh[session, row.model] += row.sums.fresh
-                newest[session, row.model] = max(newest[session, row.model], row.day)
+            key = (row.session, row.model)
+            fresh[key] += row.sums.fresh
+            newest[key] = max(newest[key], row.day)
     best: dict[str, tuple[str, int]] = {}
     for (session, model), _ in sorted(fresh.items(), key=lambda item: (item[1], item[0])):
         best[session] = (model, newest[session, model])

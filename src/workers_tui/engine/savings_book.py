@@ -8,7 +8,7 @@ from one at a time.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from workers_tui.engine.cells import NOTHING, CellKey, Sums
@@ -16,6 +16,7 @@ from workers_tui.engine.index_query import CellRow
 from workers_tui.engine.job import Job
 from workers_tui.engine.manager_prices import ManagerPrices, ModelDay
 from workers_tui.engine.money import Pico
+from workers_tui.engine.price import Price
 from workers_tui.engine.savings import (
     DayPoint,
     Figures,
@@ -137,7 +138,7 @@ class Book:
         self, jobs: Sequence[Job], links: Links, today: int, unmatched: Mapping[str, int]
     ) -> None:
         """Fold what jobs saved; `unmatched` is what workers did without a job of ours."""
-        saved = job_savings(jobs, links, session_prices(self._manager_rows(), self.prices))
+        saved = job_savings(jobs, links, self._session_prices())
         by_session: dict[str, list[JobSaving]] = {}
         by_day: dict[int, list[JobSaving]] = {}
         for one in saved:
@@ -159,6 +160,10 @@ class Book:
         if all(names.owner == MANAGER for names in self.sessions.values()):
             return []
         return [row for day in self._days for row in self._rows(day) if row.owner != MANAGER]
+
+    def _session_prices(self) -> Callable[[str | None], Price | None]:
+        rows = self._manager_rows()
+        return session_prices(rows, rows, self.prices)
 
     def _manager_rows(self) -> list[CellRow]:
         return [row for day in self._days for row in self._rows(day) if row.owner == MANAGER]

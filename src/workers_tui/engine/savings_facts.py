@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
 from sqlite3 import Connection
 
-from workers_tui.engine import day_sums, index_query, job_rows
+from workers_tui.engine import index_query
 from workers_tui.engine.cells import day_of
-from workers_tui.engine.day_sums import Totals
 from workers_tui.engine.index_query import NO_FILES, CellRow, FileCounts
 from workers_tui.engine.job import Job
-from workers_tui.engine.savings import Links
+from workers_tui.engine.savings import Delegated, Links
 from workers_tui.engine.transcript_files import MANAGER
 
 SAME_PLACE_SLACK = 300
@@ -26,11 +24,13 @@ class Facts:
     """Everything that one report is folded from."""
 
     rows: list[CellRow] = field(default_factory=list)
-    """Cells by session."""
+    """Cells, by project or session where the report is."""
+    asking: list[CellRow] = field(default_factory=list)
+    """The cells of the sessions that delegated, by session."""
     files: FileCounts = NO_FILES
     unreadable: list[str] = field(default_factory=list)
     jobs: list[Job] = field(default_factory=list)
-    delegated: Totals = field(default_factory=Totals)
+    delegated: Delegated = field(default_factory=Delegated)
     links: Links = field(default_factory=Links)
     unmatched: dict[str, int] = field(default_factory=dict)
     """Fresh tokens of workers that no job of ours accounts for, by the session that asked."""
@@ -52,21 +52,6 @@ def links_of(conn: Connection) -> Links:
         {back.job: back.chars // together[back.tool_use] for back in answers},
         reads,
     )
-
-
-def jobs_of(conn: Connection, since: date | None = None) -> list[Job]:
-    """Every job that was tried, oldest first."""
-    begin = None if since is None else datetime(since.year, since.month, since.day).astimezone(UTC)
-    found = job_rows.find(conn, job_rows.Filter(since=begin), -1, 0)
-    return [job for job in reversed(found) if job.attempts or job.cost is not None]
-
-
-def delegated_since(conn: Connection, since: date | None, today: date) -> Totals:
-    """The ledger's sums."""
-    if since is None:
-        return day_sums.totals(conn, day_sums.ALL, None).get("", Totals())
-    days = range(since.toordinal(), today.toordinal() + 2)
-    return sum((day_sums.day_totals(conn, date.fromordinal(day)) for day in days), Totals())
 
 
 def unmatched_workers(
@@ -100,12 +85,10 @@ def unmatched_workers(
     return dict(found)
 
 
-def rows_by_day(rows: Iterable[CellRow]) -> Mapping[int, list[CellRow]]:
-    """Cells by their day."""
-    found: dict[int, list[CellRow]] = defaultdict(list)
-    for row in rows:
-        found[row.day].append(row)
-    return found
+def asking_sessions(facts: Facts) -> set[str]:
+    """The sessions that delegated."""
+    sessions = {facts.links.session(job) for job in facts.jobs} | set(facts.unmatched)
+    return {session for session in sessions if session}
 
 
 def job_day(job: Job) -> int:

@@ -18,18 +18,16 @@ from workers_tui.engine import index_query, older_history, store_file
 from workers_tui.engine.index import MIGRATIONS
 from workers_tui.engine.index_query import CellRow
 from workers_tui.engine.indexer import Indexer
-from workers_tui.engine.manager_prices import ManagerPrices, ModelDay, ask_table_now, own_prices
+from workers_tui.engine.manager_prices import ManagerPrices, ModelDay, ask_table, own_prices
 from workers_tui.engine.savings_facts import (
     Facts,
-    delegated_since,
-    jobs_of,
+    asking_sessions,
     links_of,
     unmatched_workers,
 )
 from workers_tui.engine.savings_report import Report, build
 from workers_tui.engine.scan import scan
-from workers_tui.engine.schema import STORE_MIGRATIONS
-from workers_tui.engine.transcript_files import Source
+from workers_tui.engine.transcript_files import MANAGER, Source
 from workers_tui.home.files import read_json
 from workers_tui.home.places import Home
 
@@ -56,12 +54,11 @@ def gather(
         ids = list(indexer.ids.values())
         facts = Facts(unreadable=done.unreadable)
         first = since.toordinal() if since else 0
-        facts.rows = index_query.cell_rows(conn, ids, by="session", since=first)
+        axis = by if by in {"session", "project"} else ""
+        facts.rows = index_query.cell_rows(conn, ids, by=axis, since=first)
         facts.rows += older_history.rows(conn, first)
         facts.files = index_query.file_counts(conn, ids)
-        facts.links = links_of(conn)
-        _take_store(home, facts, since)
-        facts.unmatched = unmatched_workers(conn, ids, facts.rows, facts.jobs)
+        _take_delegation(conn, home, ids, facts, since)
         prices = ManagerPrices(own_prices(read_json(config or home.models_json)))
         load_prices(transact, prices, facts.rows)
     return build(facts, prices, by=by)
@@ -79,7 +76,7 @@ def gather_without_index(
     scanned = scan(sources)
     first = since.toordinal() if since else 0
     rows = [row for row in scanned.rows if row.day >= first]
-    facts = Facts(rows, scanned.files, scanned.unreadable)
+    facts = Facts(rows=rows, files=scanned.files, unreadable=scanned.unreadable)
     prices = ManagerPrices(own_prices(read_json(config or home.models_json)))
     conn = connect(":memory:", isolation_level=None)
     for statement in MIGRATIONS:
@@ -98,7 +95,7 @@ def load_prices(
     wanted = {(row.model, row.day) for row in rows}
     missing = transact(lambda conn: prices.missing(conn, wanted))
     if missing:
-        found = ask_table_now(missing)
+        found = ask_table(missing)
         today = date.today()  # noqa: DTZ011 - the user's own day
 
         def learn(conn: Connection) -> set[ModelDay]:
@@ -129,10 +126,30 @@ def _transaction(conn: Connection) -> Iterator[None]:
         raise
 
 
+def _take_delegation(
+    conn: Connection, home: Home, sources: Sequence[int], facts: Facts, since: date | None
+) -> None:
+    """Who delegated what, and what these sessions did themselves."""
+    if home.store_db.exists():
+        facts.links = links_of(conn)
+        _take_store(home, facts, since)
+    if any(row.owner != MANAGER for row in facts.rows):
+        workers = index_query.cell_rows(conn, sources, by="session")
+        facts.unmatched = unmatched_workers(conn, sources, workers, facts.jobs)
+    asking = asking_sessions(facts)
+    if asking:
+        first = since.toordinal() if since else 0
+        facts.asking = index_query.cell_rows(
+            conn, sources, by="session", since=first, sessions=asking
+        )
+
+
 def _take_store(home: Home, facts: Facts, since: date | None) -> None:
-    """Jobs and ledger, as far as there is a store."""
-    if not home.store_db.exists():
-        return
+    """Jobs and ledger."""
+    # Half of the start-up time, and there is no store before the first delegation.
+    from workers_tui.engine.savings_store import delegated_since, jobs_of
+    from workers_tui.engine.schema import STORE_MIGRATIONS
+
     with contextlib.closing(store_file.connect(home.store_db, durable=False)) as conn:
         version = store_file.check_version(conn, len(STORE_MIGRATIONS), home.store_db)
         if version < len(STORE_MIGRATIONS):

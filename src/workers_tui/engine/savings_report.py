@@ -6,25 +6,26 @@ on the board.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from workers_tui.engine.day_sums import Totals
 from workers_tui.engine.index_query import CellRow, FileCounts
 from workers_tui.engine.manager_prices import ManagerPrices
 from workers_tui.engine.money import json_usd
 from workers_tui.engine.price import Price
 from workers_tui.engine.savings import (
+    Delegated,
     Figures,
     JobSaving,
     Tokens,
+    add_tokens,
     figures,
     fresh_by_session,
     job_savings,
     main_models,
-    tokens,
+    tokens_by,
 )
 from workers_tui.engine.savings_facts import Facts
 from workers_tui.engine.transcript_files import MANAGER
@@ -47,7 +48,7 @@ class Report:
     """A project's directory, by the name that Claude Code gave its folder."""
     figures: Figures
     jobs: list[JobSaving]
-    delegated: Totals
+    delegated: Delegated
     files: FileCounts
     unreadable: list[str]
     price_source: str
@@ -57,16 +58,18 @@ class Report:
 def build(facts: Facts, prices: ManagerPrices, *, by: str = "day") -> Report:
     """Fold the facts; the prices must be loaded."""
     own = [row for row in facts.rows if row.owner == MANAGER]
-    of_worker = _grouped((row for row in facts.rows if row.owner != MANAGER), _owner)
-    saved = job_savings(facts.jobs, facts.links, session_prices(own, prices))
+    others = (row for row in facts.rows if row.owner != MANAGER)
+    models = tokens_by(own, _model, prices.find)
+    find = session_prices(own, facts.asking, prices)
+    saved = job_savings(facts.jobs, facts.links, find)
     return Report(
-        manager=tokens(own, prices.find),
-        workers={name: tokens(rows, prices.find) for name, rows in sorted(of_worker.items())},
-        models=_folded(own, _model, prices),
+        manager=add_tokens(models.values()),
+        workers=tokens_by(others, _owner, prices.find),
+        models=models,
         by=by,
-        groups=_folded(own, KEYS[by], prices),
+        groups=models if by == "model" else tokens_by(own, KEYS[by], prices.find),
         paths={row.project: row.path for row in own if row.path},
-        figures=figures(saved, fresh_by_session(own), facts.unmatched),
+        figures=figures(saved, fresh_by_session(facts.asking), facts.unmatched),
         jobs=saved,
         delegated=facts.delegated,
         files=facts.files,
@@ -77,13 +80,17 @@ def build(facts: Facts, prices: ManagerPrices, *, by: str = "day") -> Report:
 
 
 def session_prices(
-    rows: Sequence[CellRow], prices: ManagerPrices
+    rows: Iterable[CellRow], asking: Iterable[CellRow], prices: ManagerPrices
 ) -> Callable[[str | None], Price | None]:
-    """The price of the model that did most of a session's work; else of all sessions' work."""
-    best = main_models(rows)
+    """The price of the model that did most of a session's work; else of all sessions' work.
+
+    `asking` are the cells of the sessions that are asked about.
+    """
+    best = main_models(asking)
+    overall = main_models(row._replace(session="") for row in rows).get("")
 
     def find(session: str | None) -> Price | None:
-        model = best.get(session or "") or best.get("")
+        model = (best.get(session) if session else None) or overall
         return prices.find(*model) if model else None
 
     return find
@@ -112,20 +119,6 @@ def _session(row: CellRow) -> str:
 KEYS = {"day": _day, "project": _project, "session": _session, "model": _model}
 
 
-def _grouped(rows: Iterable[CellRow], key: Callable[[CellRow], str]) -> dict[str, list[CellRow]]:
-    found: dict[str, list[CellRow]] = {}
-    for row in rows:
-        found.setdefault(key(row), []).append(row)
-    return found
-
-
-def _folded(
-    rows: Iterable[CellRow], key: Callable[[CellRow], str], prices: ManagerPrices
-) -> dict[str, Tokens]:
-    groups = _grouped(rows, key)
-    return {name: tokens(groups[name], prices.find) for name in sorted(groups)}
-
-
 def tokens_json(found: Tokens) -> dict[str, Any]:
     """T of contract 4.7."""
     sums = found.sums
@@ -149,15 +142,14 @@ def tokens_json(found: Tokens) -> dict[str, Any]:
 
 def report_json(report: Report) -> dict[str, Any]:
     """The whole of `savings` (contract 4.7)."""
-    usage = report.delegated.usage
     return {
         "schema": SCHEMA,
         "manager": tokens_json(report.manager),
         "workers": {name: tokens_json(found) for name, found in report.workers.items()},
         "delegated": {
             "calls": report.delegated.calls,
-            "in": usage.input,
-            "out": usage.output,
+            "in": report.delegated.input,
+            "out": report.delegated.output,
             "cost_usd": json_usd(report.delegated.cost_pico),
             "unknown_calls": report.delegated.unknown_calls,
             "pending_calls": report.delegated.pending_calls,
