@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import os
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -56,6 +54,9 @@ class Options:
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
     """Run a command's coroutine to its end."""
+    # Late, as the log below: half the start-up time of a command that needs no loop.
+    import asyncio
+
     return asyncio.run(work)
 
 
@@ -66,6 +67,8 @@ def print_json(value: object) -> None:
 
 def log_to_file(home: Home) -> None:
     """Send every log line and warning to the home's log; none reaches the terminal."""
+    from logging.handlers import RotatingFileHandler
+
     handler = RotatingFileHandler(
         home.log, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", delay=True
     )
