@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workers_tui.engine.attempts import Plan
+from workers_tui.engine.call_plan import Plan
 from workers_tui.engine.errors import SecretsRefused
 from workers_tui.engine.job import JobState, Question, WaitingFor
+from workers_tui.engine.money import Pico
 from workers_tui.engine.parts import Parts
 from workers_tui.engine.queue import Place
 from workers_tui.engine.running import Running
@@ -34,8 +35,19 @@ async def ask_user(
 ) -> None:
     """Return when all may be sent. Raises SecretsRefused when it may not."""
     found = await asyncio.to_thread(find_all, run.request.task, pieces, plan.settings.allow_secrets)
-    if not found:
-        return
+    if found:
+        await decide(parts, run, place, found, plan.bound().hold_pico, plan.prompt.bytes)
+
+
+async def decide(
+    parts: Parts,
+    run: Running,
+    place: Place,
+    found: Sequence[Found],
+    cost_pico: Pico | None,
+    bytes_out: int,
+) -> None:
+    """Ask about what was found; return when it may be sent. Raises SecretsRefused."""
     summary = in_words(found)
     if not parts.approvals:
         raise SecretsRefused(
@@ -45,8 +57,8 @@ async def ask_user(
     question = Question(
         summary,
         tuple(f"{one.place}: {one.kind} {one.shown}" for one in found),
-        plan.bound().hold_pico,
-        plan.prompt.bytes,
+        cost_pico,
+        bytes_out,
     )
     await parts.jobs.change(
         run.job_id, state=JobState.WAITING, waiting_for=WaitingFor.APPROVAL, question=question

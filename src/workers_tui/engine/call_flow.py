@@ -14,12 +14,13 @@ from workers_tui.engine import prompt as prompts
 from workers_tui.engine import tiers
 from workers_tui.engine.answer import Answer
 from workers_tui.engine.approval import ask_user
-from workers_tui.engine.attempts import Attempts, Plan, verdict
+from workers_tui.engine.attempts import Attempts
+from workers_tui.engine.call_plan import Plan
 from workers_tui.engine.config import unknown_tier
 from workers_tui.engine.errors import WorkFailed
 from workers_tui.engine.job import Job, JobState
 from workers_tui.engine.live_text import LiveText
-from workers_tui.engine.outcome import truncated, unfenced
+from workers_tui.engine.outcome import judge, truncated, unfenced
 from workers_tui.engine.parts import Parts
 from workers_tui.engine.price import Price
 from workers_tui.engine.queue import Place
@@ -34,7 +35,7 @@ async def run_call(parts: Parts, run: Running) -> None:
     async with parts.queue.place(run.line) as place:
         settings = parts.config.usable()
         sandbox = _sandbox(parts, settings, run)
-        await parts.jobs.change(run.job_id, state=JobState.READING)
+        parts.jobs.show(run.job_id, state=JobState.READING)
         if run.request.write_to is not None:
             await sandbox.check_write(run.request.write_to)
         pieces = await _read(settings, sandbox, run)
@@ -80,7 +81,7 @@ async def _plan(parts: Parts, settings: Settings, run: Running, pieces: Sequence
     provider = parts.providers.get(settings.tier_provider(tier))
     models = [tier.model, *(tier.fallbacks if provider.routes else ())]
     prices = {model: await parts.prices.ready(provider.name, model) for model in models}
-    await parts.jobs.change(
+    parts.jobs.show(
         run.job_id,
         tier=pick.name,
         tier_reason=pick.reason,
@@ -129,7 +130,9 @@ async def _answer(parts: Parts, run: Running, place: Place, plan: Plan) -> Answe
         answer = await Attempts(parts, run, place, plan, text).make()
     finally:
         await text.close()
-    verdict(answer)
+    failure = judge(answer)
+    if failure is not None:
+        raise failure
     return answer
 
 

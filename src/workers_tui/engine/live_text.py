@@ -44,7 +44,7 @@ class LiveText:
             self._board.put(self._key, self._run.chars)
 
     async def close(self) -> None:
-        """Everything is on disk and counted."""
+        """Everything is on disk and counted; closing twice does no harm."""
         self._board.put(self._key, self._run.chars)
         with _disk(self._file.path):
             await self._file.close()
