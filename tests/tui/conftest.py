@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
+from tests.tui.fakes import FakeEngine, fill
 from textual.pilot import Pilot
 
-from tests.tui.fakes import FakeEngine, fill
 from workers_tui.home.places import Home
 from workers_tui.tui.app import DashboardApp
 from workers_tui.tui.lines import LineView
@@ -68,7 +68,7 @@ def engine(home: Home) -> FakeEngine:
 
 
 @pytest.fixture
-def desk(home: Home, engine: FakeEngine) -> Iterator[Open]:
+def desk(home: Home, engine: FakeEngine) -> Open:
     """Opens a dashboard: `async with desk(size=(80, 24)) as d`."""
 
     @asynccontextmanager
@@ -88,4 +88,4 @@ def desk(home: Home, engine: FakeEngine) -> Iterator[Open]:
             await opened.settled()
             yield opened
 
-    yield open_desk
+    return open_desk

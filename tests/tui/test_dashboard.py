@@ -7,10 +7,10 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from textual.widgets import Input
-
 from tests.tui.conftest import Open
 from tests.tui.fakes import NOON, FakeEngine, make_job, paid
+from textual.widgets import Input
+
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.job import CallRequest, JobKind, JobState
 from workers_tui.engine.usage import Usage

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.tui.fakes import NOON, make_job
-from workers_tui.engine.job import JobState
+
+from workers_tui.engine.job import Job, JobState
 from workers_tui.tui.job_table import JobTable
 
 
@@ -70,7 +70,8 @@ def test_a_dropped_job_is_gone() -> None:
 def test_after_settling_the_order_is_that_of_a_fresh_table(
     changes: list[tuple[int, JobState, int]],
 ) -> None:
-    table, last = JobTable(), {}
+    table = JobTable()
+    last: dict[str, Job] = {}
     for number, state, second in changes:
         job_id = f"j{number}"
         if job_id in last and last[job_id].state.ended:

@@ -7,8 +7,8 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.tui.fakes import make_job
+
 from workers_tui.engine.job import JobState
 from workers_tui.home.places import Home
 from workers_tui.tui import filters, pager

@@ -68,7 +68,7 @@ def test_money_in_a_column(usd: str, said: str) -> None:
 
 def test_costs_say_how_well_they_are_known() -> None:
     pico = from_usd("0.0004")
-    assert words.cost(None) == "–"
+    assert words.cost(None) == words.NOTHING
     assert words.cost(Cost(pico, CostSource.REPORTED)) == ".0004"
     assert words.cost(Cost(pico, CostSource.RECONCILED)) == ".0004"
     assert words.cost(Cost(pico, CostSource.ESTIMATED)) == "~.0004"

@@ -1,8 +1,8 @@
-"""The dashboard: paints first, then starts engine and server, then shows what the board says.
+"""The shell of the dashboard: paints at once, loads the rest, starts engine and server, leaves.
 
-One worker watches the board and hands what changed to the screen in front, at
-most 15 times a second; totals twice a second, clocks once. The engine never
-knows who looks: commands go to it as plain calls, answers come by the board.
+What is imported here is what the first picture needs; everything else is loaded
+in a thread once it stands. Whatever ends the program, what was started is
+stopped and the terminal is as it was.
 """
 
 from __future__ import annotations
@@ -14,68 +14,50 @@ import os
 import signal
 import sys
 import threading
-import time
-from collections.abc import Set as AbstractSet
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
-from textual.app import App
+from textual.app import App, ComposeResult
 from textual.binding import BindingType
+from textual.command import Provider
 from textual.driver import Driver
 
-from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.errors import WorkersError
-from workers_tui.engine.events import Level
 from workers_tui.home.assets import asset
 from workers_tui.home.places import Home
-from workers_tui.tui import marks, words
-from workers_tui.tui.job_table import JobTable
 from workers_tui.tui.keymap import bindings, read_keymap
 from workers_tui.tui.memory import Memory
-from workers_tui.tui.ports import StartEngine, StartServer, Stoppable
-from workers_tui.tui.pulse import pulse_of, window_title
-from workers_tui.tui.rates import Rates
-from workers_tui.tui.screens.dashboard import DashboardScreen
-from workers_tui.tui.screens.face import Face
-from workers_tui.tui.screens.palette import Actions
+from workers_tui.tui.splash import Splash
 from workers_tui.tui.undo import Undo
 
 if TYPE_CHECKING:
     from workers_tui.engine.engine import Engine
-    from workers_tui.engine.job import Job
     from workers_tui.tui.driver import Terminal
+    from workers_tui.tui.observer import Observer
+    from workers_tui.tui.ports import StartEngine, StartServer, Stoppable
 
 log = logging.getLogger(__name__)
-
-FRAME = 1 / 15
-"""Seconds between two repaints at most."""
-
-TOTALS_EVERY = 0.5
-"""Seconds between two repaints of totals."""
-
-SLOW = frozenset({Topic.SPEND, Topic.TIER, Topic.SAVINGS, Topic.WORKER, Topic.PROVIDER})
-"""Topics whose panes are totals."""
 
 DEFAULT_THEME = "tokyo-night"
 HANG_UP_PATIENCE = 8.0
 """Seconds for an orderly end after the terminal is gone."""
 
 
-def stylesheets() -> list[str]:
-    """Every style file, the shared one first."""
-    folder = asset("styles")
-    return [str(folder / "app.tcss"), *sorted(map(str, folder.glob("*/*.tcss")))]
+def palette() -> type[Provider]:
+    """Every action by name; loaded when the palette is first opened."""
+    from workers_tui.tui.screens.palette import Actions
+
+    return Actions
 
 
 class DashboardApp(App[int], inherit_bindings=False):
-    """One process: this screen, an engine and, where wanted, its server."""
+    """One process: these screens, an engine and, where wanted, its server."""
 
     TITLE = "workers"
-    CSS_PATH = stylesheets()  # type: ignore[assignment]
-    ENABLE_COMMAND_PALETTE = True
-    COMMAND_PALETTE_BINDING = "ctrl+p"
-    COMMANDS = {Actions}  # noqa: RUF012 - Textual's own way
+    CSS_PATH = str(asset("styles") / "splash.tcss")
+    COMMANDS = {palette}  # noqa: RUF012 - Textual's own way
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings(
             "leave", "help", "palette", "themes", "redraw", "suspend",
@@ -96,58 +78,69 @@ class DashboardApp(App[int], inherit_bindings=False):
         super().__init__(driver_class=driver_class, watch_css=False)
         self.home = home
         self.demo = demo
+        self.folder = folder or Path.cwd()
         self.memory = Memory(home)
+        self.undo = Undo()
         self.engine: Engine | None = None
         self.server: Stoppable | None = None
         self.terminal: Terminal | None = None
-        self.jobs = JobTable()
-        self.rates = Rates()
-        self.undo = Undo()
-        self.folder = folder or Path.cwd()
+        self.observer: Observer | None = None
+        """Shows the board; there once the first picture stands."""
         self.awaited = "opening the store"
         self.trouble = ""
         """Why the engine could not start."""
         self._start_engine = start_engine
         self._start_server = start_server
         self._leaving = False
-        self._event_told = 0
+        chosen = self.memory.theme
+        self.theme = chosen if chosen in self.available_themes else DEFAULT_THEME
 
-    async def on_mount(self) -> None:
-        """Put the first screen up; everything slow waits until it is painted."""
-        keymap, wrong = read_keymap(self.home)
-        self.set_keymap(keymap)
-        self.theme = (
-            self.memory.theme if self.memory.theme in self.available_themes else DEFAULT_THEME
-        )
-        await self.push_screen(DashboardScreen(self.jobs, self.rates))
-        for line in wrong:
-            self.tell(line, Level.WARNING)
+    def compose(self) -> ComposeResult:
+        """The first picture."""
+        yield Splash()
+
+    def on_mount(self) -> None:
+        """Everything slow waits until the first picture is painted."""
         self._catch_signals()
-        self.call_after_refresh(self.begin)
+        self.call_after_refresh(self._open_up)
 
     @work(group="start", exit_on_error=True)
+    async def _open_up(self) -> None:
+        keymap, wrong = read_keymap(self.home)
+        self.set_keymap(keymap)
+        module = await asyncio.to_thread(import_module, "workers_tui.tui.observer")
+        observer: Observer = module.Observer(self)
+        self.observer = observer
+        await self.push_screen(observer.first_screen())
+        for line in wrong:
+            self.tell(line, "warning")
+        self.begin()
+
+    @work(group="begin", exit_on_error=True)
     async def begin(self) -> None:
         """Start the engine, show its board, start the server."""
         self.trouble, self.awaited = "", "opening the store"
         self.pulse()
         try:
-            self.engine = await self._start_engine()
+            engine = self.engine = await self._start_engine()
         except WorkersError as error:
             self._cannot_start(str(error))
             return
-        self.observe(self.engine)
-        self.set_interval(1, self._tick)
+        if self.observer is not None:
+            self.observer.begin(engine)
         if not self.demo and not self.memory.first_steps_shown:
             self._show_first_steps()
-        if self._start_server is None:
-            return
+        if self._start_server is not None:
+            await self._serve(engine, self._start_server)
+
+    async def _serve(self, engine: Engine, start: StartServer) -> None:
         self.awaited = "starting the server"
         self.pulse()
         try:
-            self.server = await self._start_server(self.engine)
+            self.server = await start(engine)
         except WorkersError as error:
             self.awaited = "no server"
-            self.tell(f"No client can connect: {error}", Level.ERROR)
+            self.tell(f"No client can connect: {error}", "error")
         self.pulse()
 
     def _show_first_steps(self) -> None:
@@ -159,92 +152,17 @@ class DashboardApp(App[int], inherit_bindings=False):
         log.error("the engine could not start: %s", why)
         self.trouble, self.awaited = why, "not started"
         self.pulse()
-        self.face.show(frozenset())
-
-    @property
-    def face(self) -> Face:
-        """The topmost screen that shows the board."""
-        for screen in reversed(self.screen_stack):
-            if isinstance(screen, Face):
-                return screen
-        raise LookupError("no screen shows the board")
-
-    @work(group="observe", exit_on_error=True)
-    async def observe(self, engine: Engine) -> None:
-        """Hand what changed on the board to the screen, coalesced."""
-        watcher = engine.board.watch()
-        late: set[Key] = set()
-        totals_at = 0.0
-        try:
-            while True:
-                if late:
-                    with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(max(0, totals_at - time.monotonic())):
-                            late |= await watcher.changed()
-                else:
-                    late |= await watcher.changed()
-                now = time.monotonic()
-                keys = frozenset(
-                    late if now >= totals_at else {k for k in late if k.topic not in SLOW}
-                )
-                if any(key.topic in SLOW for key in keys):
-                    totals_at = now + TOTALS_EVERY
-                late -= keys
-                self._take(engine, keys, now)
-                await asyncio.sleep(FRAME)
-        finally:
-            watcher.close()
-
-    def _take(self, engine: Engine, keys: AbstractSet[Key], now: float) -> None:
-        for key in keys:
-            if key.topic is Topic.JOB:
-                self._take_job(key.name, engine.board.get(key), now)
-            elif key.topic is Topic.EVENT:
-                self._take_events(engine)
-            elif key.topic in {Topic.SERVER, Topic.SPEND}:
-                self.pulse()
-        if keys:
-            self.face.show(keys)
-
-    def _take_job(self, job_id: str, job: Job | None, now: float) -> None:
-        if job is None:
-            self.jobs.drop(job_id)
-            self.rates.forget(job_id)
-            return
-        self.jobs.put(job, now)
-        if job.state.ended:
-            self.rates.forget(job_id)
-        else:
-            self.rates.note(job_id, job.usage.output, now)
-
-    def _take_events(self, engine: Engine) -> None:
-        """Errors nobody asked for are told at once; everything is in the events pane."""
-        for event in engine.events.since(self._event_told):
-            if self._event_told and event.level is Level.ERROR and event.job is None:
-                self.tell(event.text, event.level)
-            self._event_told = event.number
-        self._event_told = max(self._event_told, 1)
-
-    def tell(self, text: str, level: Level = Level.INFO) -> None:
-        """A toast, for what the user did not just do."""
-        severity = {Level.INFO: "information", Level.WARNING: "warning", Level.ERROR: "error"}
-        self.notify(text, severity=severity[level], markup=False, timeout=8)  # type: ignore[arg-type]
-
-    def _tick(self) -> None:
-        now = time.monotonic()
-        if self.jobs.settle(now):
-            self.face.rows_moved()
-        self.face.tick()
-        self.pulse()
+        if self.observer is not None:
+            self.observer.face.show(frozenset())
 
     def pulse(self) -> None:
-        """Refresh the header's left side and the window's title."""
-        said = pulse_of(self.engine, self.jobs.active, self.awaited)
-        for screen in self.screen_stack:
-            if isinstance(screen, Face):
-                screen.show_pulse(said)
-        if self.terminal is not None:
-            self.terminal.set_title(window_title(self.engine, said.running))
+        """Refresh what tells how the program itself does."""
+        if self.observer is not None:
+            self.observer.pulse()
+
+    def tell(self, text: str, severity: str = "information") -> None:
+        """A toast, for what the user did not just do."""
+        self.notify(text, severity=severity, markup=False, timeout=8)  # type: ignore[arg-type]
 
     def bell(self) -> None:
         """Textual's first act on an error that nobody handled: the moment to log it."""
@@ -296,11 +214,8 @@ class DashboardApp(App[int], inherit_bindings=False):
     @work(group="ask")
     async def action_leave(self) -> None:
         """Quit; while jobs run, ask once."""
-        running = sum(map(marks.runs, self.jobs.active))
-        if running and self.engine is not None:
-            question = f"{words.plural(running, 'job')} running: cancel and quit?"
-            if not await self.face.ask(question):
-                return
+        if self.observer is not None and not await self.observer.may_leave():
+            return
         self.depart("the user quit the dashboard")
 
     def action_redraw(self) -> None:

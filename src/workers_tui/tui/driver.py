@@ -38,6 +38,7 @@ class Terminal(LinuxDriver):
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._owner = app
         self._title = ""
+        self._gone = False
         app.terminal = self
 
     def start_application_mode(self) -> None:
@@ -51,6 +52,11 @@ class Terminal(LinuxDriver):
         """Give the window its title back."""
         self.write(POP_TITLE)
         super().stop_application_mode()
+
+    def write(self, data: str) -> None:
+        """Write, unless the terminal is gone: its writer may be dead and its queue full."""
+        if not self._gone:
+            super().write(data)
 
     def set_title(self, title: str) -> None:
         """Name the window."""
@@ -89,6 +95,7 @@ class Terminal(LinuxDriver):
                     continue
                 data = _read(tty)
                 if not data:
+                    self._gone = True
                     _write_nowhere()
                     self._owner.hung_up()
                     return

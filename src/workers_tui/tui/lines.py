@@ -76,6 +76,7 @@ class LineView(ScrollView, can_focus=True):
         self._rows: Sequence[Row] = ()
         self._strips: dict[int, Strip] = {}
         self._drawn_width = 0
+        self._inks: dict[str, Style] = {}
         self.cursor = 0
 
     @property
@@ -174,15 +175,19 @@ class LineView(ScrollView, can_focus=True):
 
     def style_of(self, name: str) -> Style:
         """The style behind a name of STYLES; several names join with a blank."""
-        style = Style.null()
-        for part in name.split():
-            style += ink(self, f"line--{part}")
+        style = self._inks.get(name)
+        if style is None:
+            style = Style.null()
+            for part in name.split():
+                style += ink(self, f"line--{part}")
+            self._inks[name] = style
         return style
 
     def notify_style_update(self) -> None:
         """Another theme or class: every kept strip has the wrong colours."""
         super().notify_style_update()
         self._strips.clear()
+        self._inks.clear()
 
     def on_resize(self) -> None:
         """The width changed: rows are drawn anew and the scroll range with them."""

@@ -14,6 +14,9 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 TAB = "    "
 ELLIPSIS = "…"
 
+LOOK_AHEAD = 4
+"""Characters looked at for each cell: marks take none, so one cell may hold several."""
+
 
 def _table() -> dict[int, str | None]:
     """Every code point that must not reach the terminal, and what stands for it."""
@@ -82,24 +85,36 @@ def fit_middle(text: str, width: int) -> str:
 
 def wrap(line: str, width: int) -> list[str]:
     """One line of clean text as rows of at most `width` cells, broken at blanks."""
+    return wrap_on(line, width)[0]
+
+
+def wrap_on(line: str, width: int) -> tuple[list[str], int]:
+    """The rows of a line, and where its last row begins.
+
+    Text that is added to the line later changes the last row only, so a growing
+    line is wrapped on from there.
+    """
+    start, rows = 0, []
+    while not _fits(line, start, width):
+        head = _head(line[start : start + LOOK_AHEAD * width], width)
+        rows.append(head.rstrip())
+        start += len(head)
+    rows.append(line[start:])
+    return rows, start
+
+
+def _fits(line: str, start: int, width: int) -> bool:
+    """Whether the rest of a line fits; a long rest is not measured in vain."""
     if width <= 0:
-        return [line]
-    if len(line) <= width and PLAIN.fullmatch(line):
-        return [line]
-    rows: list[str] = []
-    rest = line
-    while cell_len(rest) > width:
-        row = _head(rest, width)
-        rows.append(row.rstrip())
-        rest = rest[len(row) :]
-    rows.append(rest)
-    return rows
+        return True
+    if len(line) - start > LOOK_AHEAD * width:
+        return False
+    return cell_len(line[start:]) <= width
 
 
 def _head(text: str, width: int) -> str:
     """The longest beginning that fits, preferably up to a blank."""
-    ahead = text[: width * 2]
-    head = ahead[:width] if PLAIN.fullmatch(ahead) else chop_cells(ahead, width)[0]
+    head = text[:width] if PLAIN.fullmatch(text) else chop_cells(text, width)[0]
     if text[len(head) : len(head) + 1] == " ":
         return head + " "
     blank = head.rfind(" ")

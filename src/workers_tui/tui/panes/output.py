@@ -1,6 +1,6 @@
 """Live text that grows at its end: wrapped, made safe, following the tail.
 
-Only the last paragraph is wrapped again when text is added. A bounded tail of
+Only the last row is wrapped again when text is added. A bounded tail of
 the text is kept; the whole of it is in the result file, one key away.
 """
 
@@ -23,9 +23,9 @@ class Output(LineView):
         self._text = ""
         self._wrapped: list[str] = []
         self._last_start = 0
-        """Where in the text the last paragraph begins."""
+        """Where in the text the last row begins: text that is added changes no row above."""
         self._last_row = 0
-        """The first row of the last paragraph."""
+        """The number of that row."""
         self._width = 0
         self._notes: tuple[Row, ...] = ()
         self._growing = False
@@ -120,11 +120,14 @@ class Output(LineView):
 
     def _wrap_last(self) -> None:
         del self._wrapped[self._last_row :]
-        paragraphs = self._text[self._last_start :].split("\n")
-        for paragraph in paragraphs:
-            self._last_row = len(self._wrapped)
-            self._wrapped += safe.wrap(paragraph, max(1, self._width - 2))
-        self._last_start = len(self._text) - len(paragraphs[-1])
+        width = max(1, self._width - 2)
+        *whole, last = self._text[self._last_start :].split("\n")
+        for paragraph in whole:
+            self._wrapped += safe.wrap(paragraph, width)
+        rows, begins = safe.wrap_on(last, width)
+        self._wrapped += rows
+        self._last_row = len(self._wrapped) - 1
+        self._last_start = len(self._text) - len(last) + begins
 
 
 def _tail(text: str) -> str:

@@ -152,7 +152,7 @@ class DashboardScreen(JobVerbs, SettingsVerbs, RightColumn, Moves):
         selected = self.job()
         if selected is not None and selected.id in ids:
             self._tell_output(selected)
-            self.show_hints()
+            self.update_hints()
 
     def _tell_jobs(self) -> None:
         active = self._table.active
@@ -172,7 +172,7 @@ class DashboardScreen(JobVerbs, SettingsVerbs, RightColumn, Moves):
     @on(LineView.Moved, "#job-list")
     def _selection_moved(self) -> None:
         job = self.job()
-        self.show_hints()
+        self.update_hints()
         if job is None:
             self._live.leave()
             self.query_one(Output).explain(explain.nothing_selected())

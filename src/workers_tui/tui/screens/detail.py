@@ -94,7 +94,7 @@ class DetailScreen(JobVerbs, Moves):
         self.query_one("#facts", Frame).tell((mark.word, ""), name=job.id)
         if ended:
             self._load_text()
-        self.show_hints()
+        self.update_hints()
 
     @work(group="text", exclusive=True)
     async def _load_text(self) -> None:

@@ -13,6 +13,7 @@ from textual.timer import Timer
 
 from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.errors import WorkersError
+from workers_tui.home.assets import asset
 from workers_tui.tui.panes.footer import Check, Footer, Hint
 from workers_tui.tui.panes.header import Header, Pulse
 
@@ -28,8 +29,16 @@ SAID_FOR = 4.0
 LAST_HINTS = ("help", "leave")
 
 
+def stylesheets() -> list[str]:
+    """Every style file but the first picture's, the shared one first."""
+    folder = asset("styles")
+    return [str(folder / "app.tcss"), *sorted(map(str, folder.glob("*/*.tcss")))]
+
+
 class Face(Screen[None]):
     """A screen with a header and a footer that is kept up to date from the board."""
+
+    CSS_PATH = stylesheets()  # type: ignore[assignment]
 
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - Textual's own way
         (0, "-tiny"),
@@ -45,6 +54,7 @@ class Face(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self._silence: Timer | None = None
+        self._hidden: AbstractSet[str] | None = None
 
     def compose(self) -> ComposeResult:
         """Header, what the screen is about, footer."""
@@ -126,11 +136,16 @@ class Face(Screen[None]):
         """Actions that would do nothing now: the footer leaves them out."""
         return frozenset()
 
+    def update_hints(self) -> None:
+        """Show the keys anew if others do something now; cheap when they are the same."""
+        if self.hidden_hints() != self._hidden:
+            self.show_hints()
+
     def show_hints(self) -> None:
         """Show the keys that do something now."""
         if not self.is_mounted:
             return
-        hidden = self.hidden_hints()
+        hidden = self._hidden = self.hidden_hints()
         hints: dict[str, Hint] = {}
         order = [getattr(binding, "id", None) for binding in self.BINDINGS]
         for active in self.active_bindings.values():

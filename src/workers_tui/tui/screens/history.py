@@ -91,7 +91,7 @@ class HistoryScreen(JobVerbs, Moves):
 
     @on(LineView.Moved)
     def _moved(self) -> None:
-        self.show_hints()
+        self.update_hints()
 
     @on(LineView.Chosen)
     def action_open(self) -> None:

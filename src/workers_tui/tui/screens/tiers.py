@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from workers_tui.engine.board import Key, Topic
 from workers_tui.tui import safe, words
+from workers_tui.tui.job_table import JobTable
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.lines import LineView
 from workers_tui.tui.panes.editor import CellEditor
@@ -86,7 +87,8 @@ class TiersScreen(SettingsVerbs, Moves):
         config: ConfigView | None = self.board.get(Key(Topic.CONFIG)) if self.board else None
         if view is None or config is None:
             return
-        table = self.dashboard.jobs
+        observer = self.dashboard.observer
+        table = observer.jobs if observer is not None else JobTable()
         picked = [job for job in map(table.get, table.rows) if job and job.tier == view.name]
         self.query_one(FieldList).show(view, config.settings, picked[:RECENT])
         self.query_one("#tier", Frame).tell(safe.one_line(view.use), name=safe.one_line(view.name))

@@ -1,0 +1,149 @@
+"""Shows the board: hands what changed to the screen in front, coalesced.
+
+At most 15 times a second; totals twice a second, clocks once. The engine never
+knows who looks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
+
+from workers_tui.engine.board import Key, Topic, Watcher
+from workers_tui.engine.events import Level
+from workers_tui.tui import marks, words
+from workers_tui.tui.job_table import JobTable
+from workers_tui.tui.pulse import pulse_of, window_title
+from workers_tui.tui.rates import Rates
+from workers_tui.tui.screens.dashboard import DashboardScreen
+from workers_tui.tui.screens.face import Face
+
+if TYPE_CHECKING:
+    from workers_tui.engine.engine import Engine
+    from workers_tui.engine.job import Job
+    from workers_tui.tui.app import DashboardApp
+
+FRAME = 1 / 15
+"""Seconds between two repaints at most."""
+
+TOTALS_EVERY = 0.5
+"""Seconds between two repaints of totals."""
+
+SLOW = frozenset({Topic.SPEND, Topic.TIER, Topic.SAVINGS, Topic.WORKER, Topic.PROVIDER})
+"""Topics whose panes are totals."""
+
+
+class Observer:
+    """What the screens share: the jobs in order, their speed, and the watch on the board."""
+
+    def __init__(self, app: DashboardApp) -> None:
+        self._app = app
+        self.jobs = JobTable()
+        self.rates = Rates()
+        self._event_told = 0
+        self._totals_at = 0.0
+        self._ticking = False
+
+    def first_screen(self) -> DashboardScreen:
+        """The screen that everything starts from."""
+        return DashboardScreen(self.jobs, self.rates)
+
+    @property
+    def face(self) -> Face:
+        """The topmost screen that shows the board."""
+        for screen in reversed(self._app.screen_stack):
+            if isinstance(screen, Face):
+                return screen
+        raise LookupError("no screen shows the board")
+
+    def begin(self, engine: Engine) -> None:
+        """Watch an engine's board until the app ends."""
+        self._app.run_worker(self._observe(engine), group="observe", exclusive=True)
+        if not self._ticking:
+            self._ticking = True
+            self._app.set_interval(1, self._tick)
+
+    async def _observe(self, engine: Engine) -> None:
+        watcher = engine.board.watch()
+        waiting: set[Key] = set()
+        try:
+            while True:
+                waiting |= await self._changed(watcher, totals_wait=bool(waiting))
+                now = time.monotonic()
+                due = self._due(waiting, now)
+                waiting -= due
+                self._take(engine, due, now)
+                await asyncio.sleep(FRAME)
+        finally:
+            watcher.close()
+
+    async def _changed(self, watcher: Watcher, *, totals_wait: bool) -> AbstractSet[Key]:
+        """What changed; nothing when only waiting totals are due."""
+        if not totals_wait:
+            return await watcher.changed()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, self._totals_at - time.monotonic())):
+                return await watcher.changed()
+        return frozenset()
+
+    def _due(self, waiting: AbstractSet[Key], now: float) -> frozenset[Key]:
+        if now < self._totals_at:
+            return frozenset(key for key in waiting if key.topic not in SLOW)
+        if any(key.topic in SLOW for key in waiting):
+            self._totals_at = now + TOTALS_EVERY
+        return frozenset(waiting)
+
+    def _take(self, engine: Engine, keys: AbstractSet[Key], now: float) -> None:
+        topics = {key.topic for key in keys}
+        for key in keys:
+            if key.topic is Topic.JOB:
+                self._take_job(key.name, engine.board.get(key), now)
+        if Topic.EVENT in topics:
+            self._take_events(engine)
+        if topics & {Topic.SERVER, Topic.SPEND, Topic.JOB}:
+            self.pulse()
+        if keys:
+            self.face.show(keys)
+
+    def _take_job(self, job_id: str, job: Job | None, now: float) -> None:
+        if job is None:
+            self.jobs.drop(job_id)
+            self.rates.forget(job_id)
+            return
+        self.jobs.put(job, now)
+        if job.state.ended:
+            self.rates.forget(job_id)
+        else:
+            self.rates.note(job_id, job.usage.output, now)
+
+    def _take_events(self, engine: Engine) -> None:
+        """Errors nobody asked for are told at once; everything is in the events pane."""
+        first = self._event_told == 0
+        for event in engine.events.since(self._event_told):
+            if not first and event.level is Level.ERROR and event.job is None:
+                self._app.tell(event.text, "error")
+            self._event_told = event.number
+
+    def _tick(self) -> None:
+        if self.jobs.settle(time.monotonic()):
+            self.face.rows_moved()
+        self.face.tick()
+        self.pulse()
+
+    def pulse(self) -> None:
+        """Refresh the header's left side and the window's title."""
+        app = self._app
+        said = pulse_of(app.engine, self.jobs.active, app.awaited)
+        self.face.show_pulse(said)
+        if app.terminal is not None:
+            app.terminal.set_title(window_title(app.engine, said.running))
+
+    async def may_leave(self) -> bool:
+        """Whether the user wants to quit although jobs run."""
+        running = sum(map(marks.runs, self.jobs.active))
+        if not running or self._app.engine is None:
+            return True
+        return await self.face.ask(f"{words.plural(running, 'job')} running: cancel and quit?")

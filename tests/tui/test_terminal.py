@@ -1,0 +1,137 @@
+"""A real terminal: any bytes, signals, suspension, a crash, a terminal that vanishes."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.walk.terminal import PtyProgram
+
+ROOT = Path(__file__).parents[2]
+LEAVES_ALT_SCREEN = b"\x1b[?1049l"
+
+
+@pytest.fixture
+def dashboard(tmp_path: Path) -> Iterator[PtyProgram]:
+    """The dashboard on a stand-in engine, painted."""
+    program = start(tmp_path)
+    program.wait_for(b"k7f2q")
+    yield program
+    program.close()
+
+
+def start(home: Path, *more: str) -> PtyProgram:
+    environ = dict(os.environ) | {"PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
+    command = [sys.executable, "-m", "tests.tui.look", str(home), *more]
+    return PtyProgram(command, environ)
+
+
+def still_answers(program: PtyProgram) -> bool:
+    """Whether help opens, whatever was open before."""
+    for _ in range(8):
+        program.drain(quiet=0.1)
+        program.write(b"\x1b")
+        program.drain(quiet=0.3)
+        program.write(b"\x1bOP")
+        if program.sees(b"Open what the cursor is on", 2):
+            return True
+    return False
+
+
+def test_any_bytes_are_survived(dashboard: PtyProgram) -> None:
+    dice = random.Random(5)
+    harmless = bytes(set(range(256)) - set(b"qQyYcCpPnNxXrRfFoOwW\x03\x11\x1a\r\n"))
+    for _ in range(40):
+        dashboard.write(bytes(dice.choices(harmless, k=200)))
+        dashboard.read(0.02)
+    dashboard.write(b"\xff\xfe\xc3\x28\x1b[999999;9m\x1b]0;x\x1b[<1;2\x1b[200~paste\x80\x1b[201~")
+    assert dashboard.alive
+    assert still_answers(dashboard)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_signals_end_it_in_good_order(tmp_path: Path, number: signal.Signals) -> None:
+    program = start(tmp_path)
+    before = termios.tcgetattr(program.fd)
+    program.wait_for(b"k7f2q")
+    os.kill(program.pid, number)
+    said = program.read_to_end(15)
+    assert os.waitstatus_to_exitcode(program.wait()) == 0
+    assert LEAVES_ALT_SCREEN in said
+    assert b"\x1b[?25h" in said
+    assert termios.tcgetattr(program.fd)[3] == before[3]
+    assert "closed" in (tmp_path / "engine").read_text()
+
+
+def test_a_crash_leaves_the_terminal_as_it_was_and_the_log_says_why(tmp_path: Path) -> None:
+    program = start(tmp_path, "--crash")
+    before = termios.tcgetattr(program.fd)
+    said = program.read_to_end(20)
+    assert os.waitstatus_to_exitcode(program.wait()) == 1
+    assert LEAVES_ALT_SCREEN in said
+    assert said.rstrip().endswith(b"says why")
+    assert b"Traceback" not in said
+    assert termios.tcgetattr(program.fd)[3] == before[3]
+    log = (tmp_path / "log").read_text()
+    assert "ZeroDivisionError" in log
+
+
+def test_suspended_and_brought_back(dashboard: PtyProgram) -> None:
+    dashboard.write(b"\x1a")
+    assert dashboard.stops(10)
+    os.kill(dashboard.pid, signal.SIGCONT)
+    dashboard.wait_for(b"k7f2q")
+    assert still_answers(dashboard)
+
+
+def test_a_terminal_that_vanishes_ends_it(tmp_path: Path) -> None:
+    program = start(tmp_path)
+    program.wait_for(b"k7f2q")
+    os.close(program.fd)
+    end = time.monotonic() + 15
+    while time.monotonic() < end:
+        pid, status = os.waitpid(program.pid, os.WNOHANG)
+        if pid:
+            break
+        time.sleep(0.05)
+    else:
+        os.kill(program.pid, signal.SIGKILL)
+        os.waitpid(program.pid, 0)
+        pytest.fail("still there after its terminal is gone")
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert "closed" in (tmp_path / "engine").read_text()
+
+
+def test_a_storm_of_resizes(dashboard: PtyProgram) -> None:
+    dice = random.Random(3)
+    for _ in range(60):
+        dashboard.resize(dice.randint(1, 240), dice.randint(1, 70))
+        dashboard.read(0.01)
+    dashboard.resize(100, 30)
+    assert still_answers(dashboard)
+
+
+def test_nothing_else_reaches_the_terminal(tmp_path: Path) -> None:
+    program = start(tmp_path, "--noise")
+    program.wait_for(b"k7f2q")
+    program.drain(quiet=0.5)
+    os.kill(program.pid, signal.SIGTERM)
+    said = program.read_to_end(15)
+    program.wait()
+    assert b"NOISE" not in said
+    log = (tmp_path / "log").read_text()
+    assert "NOISE from a logger" in log
+    assert "NOISE from warnings" in log
+
+
+def test_the_window_title_tells_count_and_spend(tmp_path: Path) -> None:
+    program = start(tmp_path)
+    program.wait_for("\x1b]0;workers · 3 running · $1.07\x07".encode())
+    program.close()
