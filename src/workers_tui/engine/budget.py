@@ -132,7 +132,9 @@ class Budget:
 
     async def note_generation(self, hold: Hold, generation_id: str) -> None:
         """Remember with what a request's bill can be asked for, should we die now."""
-        await self._store.write(lambda conn: holds.note_generation(conn, hold.call, generation_id))
+        await self._store.write(
+            lambda conn: holds.note_generation(conn, hold.call, generation_id), durable=False
+        )
 
     async def refresh(self) -> Spend:
         """Compute today's money anew, show it, and let waiting requests look again."""

@@ -27,7 +27,7 @@ __all__ = ["Migration", "Store"]
 
 T = TypeVar("T")
 
-LOOK_EVERY = 0.1
+LOOK_EVERY = 0.15
 """Seconds between looks for commits of other processes."""
 GROUP = 64
 """Works that may share one commit."""

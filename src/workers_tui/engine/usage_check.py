@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from workers_tui.engine.usage_lines import parse
+from workers_tui.engine.usage_lines import is_bad
 
 WORTH_KEEPING = 1024 * 1024
 """Bytes read beyond the last state from which the new one is worth a write."""
@@ -27,10 +27,9 @@ def count_bad(path: Path, state: str | None) -> tuple[int, str | None]:
         at = start
         for line in file:
             if not line.endswith(b"\n"):
-                bad_tail = bool(line.strip()) and parse(line) is None
-                return bad + bad_tail, _state(inode, at, bad, start)
+                return bad + is_bad(line), _state(inode, at, bad, start)
             at += len(line)
-            bad += bool(line.strip()) and parse(line.rstrip(b"\r\n")) is None
+            bad += is_bad(line)
         return bad, _state(inode, at, bad, start)
 
 

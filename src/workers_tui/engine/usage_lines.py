@@ -16,6 +16,8 @@ from workers_tui.engine.job import JobKind
 from workers_tui.engine.money import Cost, CostSource, Pico, from_usd
 from workers_tui.engine.usage import Usage
 
+OURS = b'{"seq":'
+"""How every line of ours begins."""
 MILLISECONDS_FROM = 10**11
 """A numeric time stamp above this counts milliseconds."""
 
@@ -39,6 +41,28 @@ class Line:
     @property
     def is_correction(self) -> bool:
         return self.entry.status == CORRECTION
+
+
+def is_bad(text: bytes) -> bool:
+    """True when a line counts nowhere. Lines of ours need only be whole to be good."""
+    if text.startswith(OURS):
+        try:
+            _ours.decode(text)
+        except ValueError:
+            return True
+        return False
+    return bool(text.strip()) and parse(text.rstrip(b"\r\n")) is None
+
+
+class _Ours(msgspec.Struct):
+    """What a line of ours surely has."""
+
+    seq: int
+    ts: str
+    cost: float | None
+
+
+_ours = msgspec.json.Decoder(_Ours)
 
 
 def parse(text: bytes) -> Line | None:

@@ -21,9 +21,8 @@ from typing import BinaryIO
 from workers_tui.engine import facts, ledger_rows
 from workers_tui.engine.entry import Row
 from workers_tui.engine.money import json_usd
+from workers_tui.engine.usage_lines import OURS
 
-OURS = b'{"seq":'
-"""How every line of ours begins."""
 BLOCK = 16 * 1024
 BATCH = 2000
 PATIENCE = 2.0
