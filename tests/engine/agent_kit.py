@@ -160,6 +160,7 @@ async def world(
     *,
     claude: Path | None = None,
     host: bool = False,
+    approvals: bool = False,
     limits: Limits | None = None,
     environ: Mapping[str, str] | None = None,
     **settings: Any,
@@ -189,7 +190,9 @@ async def world(
             **LOCAL_SECRETS,
             **(environ or {}),
         }
-        engine = await Engine.start(EngineOptions(home=home, environ=variables, watch=False))
+        engine = await Engine.start(
+            EngineOptions(home=home, environ=variables, watch=False, approvals=approvals)
+        )
         engine.agents.limits = limits or engine.agents.limits
         try:
             async with hosting(engine, project) if host else serving(engine):

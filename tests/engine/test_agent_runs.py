@@ -329,3 +329,49 @@ async def test_closing_the_engine_ends_its_agents(tmp_path: Path) -> None:
         await one.engine.agents.close("the end")
         assert (await one.engine.job(job.id)).state is JobState.CANCELLED
         assert isinstance(await refusal(one), PolicyRefused)
+
+
+KEY_IN_PROMPT = "clone it with ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uVwXy"
+
+
+async def test_a_secret_in_a_prompt_never_leaves_without_the_user(tmp_path: Path) -> None:
+    async with world(tmp_path, ANSWER) as one:
+        job = await one.run(KEY_IN_PROMPT)
+        assert job.state is JobState.REFUSED
+        assert "looks like a secret" in (job.error or "")
+        assert not one.sim.seen
+
+
+@pytest.mark.parametrize(("accept", "state"), [(True, JobState.DONE), (False, JobState.REFUSED)])
+async def test_the_user_decides_about_a_secret(
+    tmp_path: Path, accept: bool, state: JobState
+) -> None:
+    async with world(tmp_path, ANSWER, approvals=True) as one:
+        job = await one.start(KEY_IN_PROMPT)
+        await one.until(job, lambda now: now.question is not None)
+        (one.engine.approve if accept else one.engine.reject)(job.id)
+        assert (await one.engine.ended(job.id)).state is state
+
+
+async def test_a_worker_without_a_valid_key_is_paused_and_said_once(tmp_path: Path) -> None:
+    async with world(tmp_path, ANSWER) as one:
+        one.identity({"ANTHROPIC_AUTH_TOKEN": "sk-revoked-long-enough-key"})
+        job = await one.run("go")
+        assert job.state is JobState.FAILED
+        assert "User not found." in (job.error or "")
+        assert "paused" in str(await refusal(one))
+        told = [event for event in one.engine.events.since(0) if "glm is paused" in event.text]
+        assert len(told) == 1
+        one.identity({"ANTHROPIC_AUTH_TOKEN": PROVIDER_KEY})
+        one.engine.resume()
+        assert (await one.run("go")).state is JobState.DONE
+
+
+async def test_the_served_model_and_the_first_request_show_on_the_job(tmp_path: Path) -> None:
+    scenario = scripted(rule({}, say("hi"), served="z-ai/glm-5.3-flash"))
+    async with world(tmp_path, scenario) as one:
+        job = await one.run("ask 2")
+        assert job.model == "z-ai/glm-5.3-flash"
+        assert job.bytes_out > 50
+        assert job.cost is not None
+        assert to_usd(job.cost.pico or 0) == one.sim.book.cost

@@ -21,13 +21,15 @@ from workers_tui.engine.agent_request import (
     turns_for,
 )
 from workers_tui.engine.agent_sessions import Session, Sessions
-from workers_tui.engine.errors import UnknownJob, WrongUse
+from workers_tui.engine.errors import PaymentRequired, UnknownJob, WrongUse
 from workers_tui.engine.identities import Identities
 from workers_tui.engine.identity import Identity
-from workers_tui.engine.job import Origin
+from workers_tui.engine.job import LIVE, JobKind, Origin
 from workers_tui.engine.parts import Parts
 from workers_tui.engine.sandbox import Sandbox
 from workers_tui.engine.settings import AgentRules
+
+LIVE_SEEN = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Intake:
         """A plan for a new session. Raises WorkersError."""
         await self._ready()
         rules = self._rules
-        identity = self.identities.usable(request.worker, rules.default_worker)
+        identity = self._usable(request.worker or rules.default_worker)
         model = request.model or rules.default_model or identity.model
         small = request.small_model or rules.small_model or identity.small_model
         session = Session(
@@ -88,9 +90,18 @@ class Intake:
             session = replace(session, max_turns=turns_for(rules, request.max_turns))
         check_model(rules, session.model)
         directory_for(session.cwd, origin.roots)
-        identity = self.identities.usable(session.worker)
+        identity = self._usable(session.worker)
         prompt = await self._prompt(request.prompt, request.prompt_file, origin)
         return Plan(session, identity, prompt, resume=True, parent=parent)
+
+    def _usable(self, name: str | None) -> Identity:
+        identity = self.identities.usable(name)
+        why = self._parts.providers.paused(identity.name)
+        if why is not None:
+            raise PaymentRequired(
+                f"worker {identity.name} is paused ({why}); resume it with p in the dashboard"
+            )
+        return identity
 
     async def _ready(self) -> None:
         await self._parts.config.refresh()
@@ -106,13 +117,19 @@ class Intake:
         try:
             job = await self._parts.jobs.get(target)
         except UnknownJob:
-            self.sessions.directory(target)
-            return target, None
+            return await self._free(self.sessions.directory(target).name), None
         if job.agent_session is None:
             raise WrongUse(f"job {job.id} is a {job.kind.value}: only agents can go on")
         if not job.state.ended:
             raise WrongUse(f"job {job.id} is still at work: wait for it or cancel it first")
-        return job.agent_session, job.id
+        return await self._free(job.agent_session), job.id
+
+    async def _free(self, session: str) -> str:
+        """The session, when no engine of the user is at work on it."""
+        for job in await self._parts.jobs.find(state=LIVE, kind=JobKind.AGENT, limit=LIVE_SEEN):
+            if job.agent_session == session:
+                raise WrongUse(f"job {job.id} is still at work: wait for it or cancel it first")
+        return session
 
     async def _prompt(self, prompt: str | None, file: str | None, origin: Origin) -> str:
         if (prompt is None) == (file is None):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ PASSED_ON = (
     "SSL_CERT_FILE", "SSL_CERT_DIR", "VIRTUAL_ENV", "NO_COLOR",
 )  # fmt: skip
 """What an agent gets of the user's environment; nothing that may hold a key."""
+VERSION_WAIT = 20.0
 OLDEST = (2, 0, 0)
 """Versions before this lack flags that are used here."""
 OUTPUT_TOKENS = 16_000
@@ -84,6 +86,22 @@ def find_claude(environ: Mapping[str, str]) -> str:
             " install it or set WORKERS_CLAUDE_BIN to its path"
         )
     return found
+
+
+def ask_version(program: str, environ: Mapping[str, str]) -> str:
+    """What `claude --version` says; blocking. Nothing when it cannot be asked."""
+    try:
+        asked = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=dict(environ),
+            timeout=VERSION_WAIT,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return asked.stdout.decode("utf-8", errors="replace")
 
 
 def check_version(text: str) -> None:

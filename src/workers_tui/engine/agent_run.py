@@ -96,9 +96,14 @@ class AgentRun:
         self._trace = trace
         self._progress = Progress()
         self._result: Mapping[str, Any] | None = None
+        self._bytes_out = 0
+        """Size of the first request."""
+        self._served = job.model
 
     def billed(self, one: Billed) -> None:
         """A request was booked: a step, and new sums on the board."""
+        self._bytes_out = self._bytes_out or one.bytes_out
+        self._served = one.model if one.agent is None else self._served
         text = f"{one.bytes_out / 1000:.1f} KB sent, in {one.usage.input} out {one.usage.output}"
         self._trace.add(
             StepKind.REQUEST,
@@ -229,6 +234,8 @@ class AgentRun:
             "last_action": progress.summary(),
             "usage": usage,
             "cost": cost,
+            "bytes_out": self._bytes_out,
+            "model": self._served,
         }
         if verdict is not None:
             changes |= {"finish_reason": verdict.stop_reason, "truncated": verdict.truncated}

@@ -19,12 +19,13 @@ import httpx
 
 from workers_tui.engine.agent_clients import AgentClients
 from workers_tui.engine.agent_intake import Intake, Plan
-from workers_tui.engine.agent_launch import Launch, check_version, find_claude
+from workers_tui.engine.agent_launch import Launch, ask_version, check_version, find_claude
 from workers_tui.engine.agent_limits import Limits
 from workers_tui.engine.agent_request import AgentRequest, FollowUp
 from workers_tui.engine.agent_run import AgentRun, Trace
 from workers_tui.engine.agent_sessions import Sessions
 from workers_tui.engine.agent_trace import TraceStep
+from workers_tui.engine.approval import decide, find_all
 from workers_tui.engine.board import Key, ServerView, Topic
 from workers_tui.engine.errors import (
     JobCancelled,
@@ -39,7 +40,7 @@ from workers_tui.engine.identities import Identities, find_root
 from workers_tui.engine.job import CallRequest, Job, JobKind, JobState, Origin
 from workers_tui.engine.metering import Metering
 from workers_tui.engine.parts import Parts
-from workers_tui.engine.queue import FairQueue
+from workers_tui.engine.queue import FairQueue, Place
 from workers_tui.engine.running import Running
 from workers_tui.engine.verdict import Verdict
 from workers_tui.engine.worker_board import WorkerBoard
@@ -134,7 +135,8 @@ class Agents:
     async def _run(self, run: Running, job: Job, plan: Plan) -> None:
         """The whole life of a job; it always leaves an ended job behind."""
         try:
-            async with self.queue.place(run.line):
+            async with self.queue.place(run.line) as place:
+                await self._ask_user(run, place, plan)
                 await self._work(run, job, plan)
         except asyncio.CancelledError:
             by = run.cancelled_by or "the end of the program"
@@ -153,6 +155,13 @@ class Agents:
             self._remember(run)
             run.finished.set()
         await self.workers.show()
+
+    async def _ask_user(self, run: Running, place: Place, plan: Plan) -> None:
+        """Return when the prompt may be sent. Raises SecretsRefused when it may not."""
+        allow = self._parts.config.settings.allow_secrets
+        found = await asyncio.to_thread(find_all, plan.prompt, (), allow)
+        if found:
+            await decide(self._parts, run, place, found, None, len(plan.prompt.encode()))
 
     async def _work(self, run: Running, job: Job, plan: Plan) -> None:
         parts = self._parts
@@ -204,16 +213,8 @@ class Agents:
 
     async def _check_version(self, program: str) -> None:
         if program not in self._versions:
-            process = await asyncio.create_subprocess_exec(
-                program,
-                "--version",
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                env={"PATH": self._parts.environ.get("PATH", ""), "HOME": "/nonexistent"},
-            )
-            out, _ = await process.communicate()
-            self._versions[program] = out.decode("utf-8", errors="replace")
+            environ = {"PATH": self._parts.environ.get("PATH", ""), "HOME": "/nonexistent"}
+            self._versions[program] = await asyncio.to_thread(ask_version, program, environ)
         check_version(self._versions[program])
 
     async def _gateway(self) -> str:
@@ -265,6 +266,13 @@ class Agents:
         if run is not None:
             run.cancel(by)
         return run is not None
+
+    def answer(self, job_id: str, *, accept: bool) -> None:
+        """Answer the question of a waiting agent. Raises WrongUse when it asks nothing here."""
+        run = self._runs.get(job_id)
+        if run is None or run.verdict is None or run.verdict.done():
+            raise WrongUse(f"job {job_id} asks nothing here")
+        run.verdict.set_result(accept)
 
     def trace(self, job_id: str) -> list[TraceStep]:
         """The steps of an agent, oldest first, also of one that ended before a restart."""

@@ -226,11 +226,15 @@ class Engine:
 
     def approve(self, job_id: str) -> None:
         """Let a job go on that waits for the user."""
-        self.calls.answer(job_id, accept=True)
+        self._answer(job_id, accept=True)
 
     def reject(self, job_id: str) -> None:
         """Refuse a job that waits for the user."""
-        self.calls.answer(job_id, accept=False)
+        self._answer(job_id, accept=False)
+
+    def _answer(self, job_id: str, *, accept: bool) -> None:
+        owner = self.calls if self.agents.get(job_id) is None else self.agents
+        owner.answer(job_id, accept=accept)
 
     async def rerun(self, job_id: str, tier: str | None = None) -> Job:
         """Do a call once more, on another tier if one is named."""

@@ -12,7 +12,10 @@ from workers_tui.engine.message_reading import MessageReading, Passed, guess
 from workers_tui.engine.money import Cost, CostSource, from_usd
 from workers_tui.engine.parts import Parts
 from workers_tui.engine.price import FREE, Price
+from workers_tui.engine.upstream_errors import MAYBE_BILLED
 from workers_tui.engine.usage import Usage
+
+PAUSES = frozenset({401, 402})
 
 
 class Meter:
@@ -47,6 +50,19 @@ class Meter:
             await self._parts.budget.release(self._hold)
         finally:
             self._leave(self.account)
+
+    async def refused(self, status: int, words: str) -> None:
+        """The provider said no: nothing is billed, but for timeouts on the way to the model.
+
+        Without a key or money every further request would fail too: it pauses.
+        """
+        if status in MAYBE_BILLED:
+            await self.settle("failed")
+        else:
+            await self.release(words)
+        self.account.trouble = words
+        if status in PAUSES:
+            self._parts.providers.pause(self.account.identity.name, words)
 
     async def note_generation(self, generation_id: str | None) -> None:
         """Keep what the bill can be asked with."""

@@ -14,7 +14,7 @@ from typing import Any
 from workers_tui.engine.agent_account import LARGE_CONTEXT, Account, Billed, Head
 from workers_tui.engine.bounds import Weight, bound
 from workers_tui.engine.budget import Ask
-from workers_tui.engine.errors import PolicyRefused
+from workers_tui.engine.errors import PaymentRequired, PolicyRefused
 from workers_tui.engine.holds import Hold
 from workers_tui.engine.identity import Identity
 from workers_tui.engine.job import Job, JobKind, JobState, WaitingFor
@@ -53,7 +53,8 @@ class Metering:
     async def admit(self, account: Account, head: Head) -> Meter:
         """Reserve for one request; on return it may leave.
 
-        Raises BudgetRefused at the cap and PolicyRefused for a model that is not allowed.
+        Raises BudgetRefused at the cap, PolicyRefused for a model that is not allowed,
+        PaymentRequired while the worker is paused.
         """
         settings = self._parts.config.settings
         model = head.model.removesuffix(LARGE_CONTEXT)
@@ -62,6 +63,9 @@ class Metering:
             raise PolicyRefused(
                 f"model {model} is not among `agents.allowed_models`: {', '.join(allowed)}"
             )
+        why = self._parts.providers.paused(account.identity.name)
+        if why is not None:
+            raise PaymentRequired(f"worker {account.identity.name} is paused: {why}")
         price = await self._price(account, model)
         weight = Weight(head.bytes, head.messages, head.max_tokens, {})
         most = bound(settings, account.provider, [(model, price)], weight)

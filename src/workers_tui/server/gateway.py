@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from workers_tui.engine.agent_account import Account, read_head
-from workers_tui.engine.errors import BudgetRefused, PolicyRefused, WorkersError
+from workers_tui.engine.errors import BudgetRefused, PaymentRequired, PolicyRefused, WorkersError
 from workers_tui.engine.metering import count_estimate
 from workers_tui.server.gateway_exchange import (
     BodyTooLarge,
@@ -87,6 +87,9 @@ class Gateway:
         except BudgetRefused as refused:
             account.refused = str(refused)
             # Claude Code shows a 402 as it is and does not ask again.
+            await exchange.refuse(402, "billing_error", str(refused))
+        except PaymentRequired as refused:
+            account.trouble = str(refused)
             await exchange.refuse(402, "billing_error", str(refused))
         except PolicyRefused as refused:
             await exchange.refuse(400, "invalid_request_error", str(refused))

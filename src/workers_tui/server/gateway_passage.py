@@ -24,8 +24,6 @@ NOT_SENT_BACK = frozenset(
         "set-cookie", "server", "date",
     }
 )  # fmt: skip
-BILLED_STATUS = frozenset({408, 504, 524})
-"""Refusals after which the model may have worked all the same."""
 
 
 class Passage:
@@ -158,11 +156,7 @@ class Passage:
     async def _refused(self, response: httpx.Response, media: str, body: bytes) -> None:
         status = response.status_code
         words = page_words(self._host, status, media, body)
-        if status in BILLED_STATUS:
-            await self._meter.settle("failed")
-        else:
-            await self._meter.release(words)
-        self._meter.account.trouble = words
+        await self._meter.refused(status, words)
         back = sent_back(response)
         if media != "application/json":
             body, back = error_body("api_error", words), {"content-type": "application/json"}
