@@ -24,9 +24,11 @@ WORD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.~"
 TO_WORDS = bytes(byte if byte in WORD else 0x20 for byte in range(256))
 """Everything that no key is made of becomes a space."""
 PLACEHOLDER = re.compile(
-    rb"example|sample|your|change.?me|placeholder|redacted|dummy|fake|foo.?bar|lorem|insert|"
-    rb"replace|here|undefined|xxxx|\*\*\*|\.\.\.|1234567890|abcdefgh|<|>|\$\{|\{\{|%\(|"
-    rb"process\.env|\{[a-z_.]+|arn:|[\w.]+\(|environ|getenv|secrets\.|vault:|\$[A-Z_(]",
+    # Short words count only where a word begins or ends: random keys hold any four letters.
+    rb"example|sample|change.?me|placeholder|redacted|dummy|foo.?bar|lorem|insert|replace|undefined|"
+    rb"(?<![a-z0-9])(?:your|fake|here)|(?:your|fake)[-_]|[-_]here|x{6}|\*\*\*|\.\.\.|1234567890|"
+    rb"abcdefgh|<|>|\$\{|\{\{|%\(|process\.env|\{[a-z_.]+|arn:|[\w.]+\(|environ|getenv|"
+    rb"secrets\.|vault:|\$[A-Z_(]",
     re.IGNORECASE,
 )
 CODE = re.compile(
@@ -144,7 +146,7 @@ def _is_secret(secret: bytes, how_random: HowRandom) -> bool:
         return len(secret) == 32 and _entropy(secret) > 3  # longer ones are hashes as a rule
     if how_random is HowRandom.VERY and len(DIGITS_MEET_LETTERS.findall(secret)) < 4:
         return False  # a name such as Ed25519PrivateKey
-    return _entropy(secret) > (2.8 if len(secret) < 16 else 3.3)
+    return _entropy(secret) > (2.4 if len(secret) < 16 else 3.3)
 
 
 def _random(key: bytes) -> bool:
