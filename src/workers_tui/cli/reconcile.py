@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import click
 
 from workers_tui.cli.common import Options, open_engine, run_async
 from workers_tui.cli.words import usd
 from workers_tui.engine.reconcile import ProviderDrift
+
+PAUSES = (1.0, 2.0)
+"""Seconds before asking again: a bill is there a moment after its answer."""
 
 
 @click.command()
@@ -18,10 +23,17 @@ def reconcile(options: Options) -> int:
 
 async def _reconcile(options: Options) -> int:
     async with open_engine(options, watch=False) as engine:
-        drift = await engine.reconcile()
+        drift = first = await engine.reconcile()
+        settled, changed = drift.settled, drift.changed_pico
+        for pause in PAUSES:
+            if not drift.still_open:
+                break
+            await asyncio.sleep(pause)
+            drift = await engine.reconcile()
+            settled, changed = settled + drift.settled, changed + drift.changed_pico
     click.echo(
-        f"{drift.asked} calls of open cost: {drift.settled} settled, "
-        f"{drift.still_open} still open; the books changed by {usd(drift.changed_pico)}"
+        f"{first.asked} calls of open cost: {settled} settled, {drift.still_open} still open; "
+        f"the books changed by {usd(changed)}"
     )
     for one in drift.providers:
         click.echo(f"{one.provider}: {_compared(one)}")
