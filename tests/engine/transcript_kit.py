@@ -110,10 +110,10 @@ def sums_of(rows: list[CellRow]) -> Sums:
 
 def make_tree(out: Path, *, seed: int, size: str = "2m", extra: tuple[str, ...] = ()) -> Any:
     """A generated tree with its truth."""
-    script = ROOT / "benchmarks" / "gen_transcripts.py"
-    command = [sys.executable, str(script), "--out", str(out), "--bytes", size]
+    command = [sys.executable, "-m", "benchmarks.gen_transcripts", "--out", str(out)]
+    command += ["--bytes", size]
     command += ["--seed", str(seed), "--mean-file", "120k", *extra]
-    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     return json.loads((out / "truth.json").read_text())
 
 
