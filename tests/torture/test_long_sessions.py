@@ -52,12 +52,12 @@ async def test_a_call_of_seven_minutes_comes_home(home: Home, tmp_path: Path, do
         beginning(tmp_path, architect) as begin,
     ):
         words = "word " * SEVEN_MINUTES
-        slow = {"text": words + "at last", "tokens_per_second": 1, "chunk_chars": 5}
+        slow = {"text": words + "at last", "tokens_per_second": 1.25, "chunk_chars": 5}
         shop.upstream.change(scenario_of({"default": slow}))
         async with shop.open() as (engine, host):
             server = over_stdio(home) if door == "stdio" else over_http(home, host.url or "")
             claude = await begin(server)
-            await claude.say("ONE", wait=SEVEN_MINUTES + 60)
+            await claude.say("ONE", wait=SEVEN_MINUTES + 180)
             (job,) = await engine.list_jobs()
     assert job.state is JobState.DONE
     assert (job.ms or 0) >= 400_000

@@ -15,6 +15,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from workers_tui.server.gate import App, Receive, Scope, Send, answer
 from workers_tui.server.mcp_server import Doors, McpSide
+from workers_tui.server.request_ids import RequestIds
 
 GRACE = 2
 FLUSH = 0.05
@@ -31,8 +32,7 @@ class QuietServer(uvicorn.Server):
 def mcp_app(side: McpSide) -> App:
     """The streamable-HTTP app of the SDK, for /mcp; hosts and origins are the gate's to check."""
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    app: App = side.server.streamable_http_app(transport_security=security)
-    return app
+    return RequestIds(side.server.streamable_http_app(transport_security=security))
 
 
 def route(routes: dict[str, App]) -> App:
