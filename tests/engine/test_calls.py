@@ -35,6 +35,7 @@ from workers_tui.engine.errors import (
     PaymentRequired,
     PolicyRefused,
     SecretsRefused,
+    StoreUnusable,
     UnknownTier,
     WrongUse,
 )
@@ -787,3 +788,52 @@ async def test_another_engine_can_cancel_a_job(home: Home) -> None:
                 seen = await other.ended(job.id)
         assert seen.state is JobState.CANCELLED
         assert (await owner.job(job.id)).error == "cancelled by the other"
+
+
+# the disk
+
+
+async def test_a_full_disk_ends_the_job_with_a_clear_line_and_books_what_was_used(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with engine_over(home, stream(sse(chunk("one")), answered("two"))) as (engine, _):
+
+        def full(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr("workers_tui.engine.results._write_all", full)
+            patch.setattr("os.fsync", full)
+            job = await done(engine)
+        assert job.state is JobState.FAILED
+        assert job.error is not None
+        assert "No space left on device" in job.error
+        assert (await spent(engine)) == (from_usd("0.001"), 0)
+
+
+async def test_a_store_that_takes_nothing_more_does_not_leave_the_asker_waiting(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate()
+    async with engine_over(home, stream(gate, answered())) as (engine, _):
+        job = await engine.delegate(ASK, origin())
+        await gate.reached.wait()
+
+        async def locked(*_: object, **__: object) -> None:
+            raise StoreUnusable("the store is locked by another program")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(engine.store, "write", locked)
+            gate.open.set()
+            async with asyncio.timeout(5):
+                ended = await engine.ended(job.id)
+        assert (ended.state, ended.error) == (
+            JobState.FAILED,
+            "the store is locked by another program",
+        )
+        assert any("locked" in event.text for event in engine.events.since(0))
+    async with engine_over(home) as (engine, _):  # what was held is booked by the next engine
+        total, held = await spent(engine)
+        assert total > 0
+        assert held == 0
+        assert (await engine.job(job.id)).state is JobState.LOST

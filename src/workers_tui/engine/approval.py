@@ -17,6 +17,8 @@ from workers_tui.engine.running import Running
 from workers_tui.engine.sandbox import Piece
 from workers_tui.engine.secrets import scan
 
+SMALL = 32_000
+"""Bytes that are looked through in less time than a thread takes to wake up."""
 PATIENCE = 600.0
 """Seconds that a question stands before it is answered with no."""
 
@@ -34,7 +36,11 @@ async def ask_user(
     parts: Parts, run: Running, place: Place, plan: Plan, pieces: Sequence[Piece]
 ) -> None:
     """Return when all may be sent. Raises SecretsRefused when it may not."""
-    found = await asyncio.to_thread(find_all, run.request.task, pieces, plan.settings.allow_secrets)
+    task, allow = run.request.task, plan.settings.allow_secrets
+    if plan.prompt.bytes <= SMALL:
+        found = find_all(task, pieces, allow)
+    else:
+        found = await asyncio.to_thread(find_all, task, pieces, allow)
     if found:
         await decide(parts, run, place, found, plan.bound().hold_pico, plan.prompt.bytes)
 
