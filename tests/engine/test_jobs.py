@@ -269,11 +269,12 @@ async def test_old_results_go_when_there_is_work_again(home: Home) -> None:
     async with open_money(home) as money:
         alive = await money.jobs.create(job())
         assert alive.result_path is not None
+        assert money.jobs._sweeping is not None
+        await money.jobs._sweeping
         for path in (alive.result_path, home.results / "older.txt"):
             path.write_text("text")
             os.utime(path, (NOON.timestamp() - 40 * 86400,) * 2)
         money.clock.move(timedelta(hours=7))
         await money.jobs.create(job())
-        assert money.jobs._sweeping is not None
         await money.jobs._sweeping
         assert {path.name for path in home.results.iterdir()} == {alive.result_path.name}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -213,6 +214,20 @@ async def test_a_file_that_cannot_be_written_does_not_stop_the_work(home: Home) 
         await book(money)
         assert len(money.lines()) == 3
         assert (await money.ledger.health()).error == ""
+
+
+async def test_a_file_that_somebody_keeps_locked_does_not_hold_the_reply_up(
+    money: Money, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers_tui.engine.ledger.PATIENCE", 0.01)
+    await book(money)
+    with money.home.usage_jsonl.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        await book(money)
+        assert len(money.lines()) == 1
+        assert (await money.ledger.totals())[""].calls == 2
+    await money.ledger.project()
+    assert len(money.lines()) == 2
 
 
 # older files, lost stores

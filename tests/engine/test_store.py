@@ -327,6 +327,9 @@ def test_network_file_systems_are_known_by_name(tmp_path: Path) -> None:
     assert network_file_system(tmp_path / "not" / "yet", linux) == "nfs4"
     assert network_file_system(tmp_path / "local disk", linux) is None
     assert network_file_system(Path("/"), linux) is None
+    windows = f"30 22 0:40 / {tmp_path} rw - 9p drvfs rw,aname=drvfs;path=C:\\\\"
+    assert network_file_system(tmp_path, windows) == "9p-drvfs"
+    assert network_file_system(tmp_path, f"30 22 0:40 / {tmp_path} rw - 9p none rw") is None
     mac = f"/dev/disk1 on / (apfs, local)\n//me@nas/home on {tmp_path} (smbfs, nodev)\n"
     assert network_file_system(tmp_path, mac) == "smbfs"
     assert network_file_system(tmp_path, "") is None

@@ -123,6 +123,8 @@ class Jobs:
                 new = correct(old, changes)
             else:
                 new = job_rows.clean(advance(old, {**shown, **changes}, now))
+            if new.state.ended:
+                job_rows.drop_cancels(conn, [job_id])
             return job_rows.update(conn, new), new
 
         ends = changes.get("state") in ENDED

@@ -45,6 +45,10 @@ log = logging.getLogger(__name__)
 Axis = Literal["tier", "model", "provider", "project", "session", "kind"]
 
 
+PATIENCE = 1.0
+"""Seconds that a booking waits for its line; a file with much to catch up goes on alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class LedgerHealth:
     """How the ledger and its file are."""
@@ -67,6 +71,7 @@ class Ledger:
         self._projecting = asyncio.Lock()
         self._projected = 0
         self._error = ""
+        self._writing: set[asyncio.Future[None]] = set()
         self._open_bells: list[Callable[[], None]] = []
 
     async def load(self) -> int:
@@ -89,7 +94,10 @@ class Ledger:
         if row.entry.generation_id and row.entry.cost.source in OPEN:
             for bell in self._open_bells:
                 bell()
-        await self.project(row.number)
+        writing = asyncio.ensure_future(self.project(row.number))
+        self._writing.add(writing)
+        writing.add_done_callback(self._writing.discard)
+        await asyncio.wait({writing}, timeout=PATIENCE)
 
     def on_open(self, bell: Callable[[], None]) -> None:
         """Be told when a call was booked whose cost can be asked for."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 NETWORK = frozenset(
     {
-        "9p", "afpfs", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "fuse.ceph",
+        "9p-drvfs", "afpfs", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "fuse.ceph",
         "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs", "glusterfs", "gpfs",
         "lustre", "ncpfs", "nfs", "nfs3", "nfs4", "orangefs", "smb3", "smbfs", "sshfs", "webdav",
     }
@@ -39,10 +39,16 @@ def _parse(table: str) -> dict[str, str]:
     for line in table.splitlines():
         left, dash, right = line.partition(" - ")
         if dash and len(left.split()) >= 5:  # /proc/self/mountinfo
-            mounts[_unescape(left.split()[4])] = right.split()[0]
+            mounts[_unescape(left.split()[4])] = _kind(right)
         elif match := re.match(r".+ on (/.*) \((\w+)", line):  # the BSD and macOS `mount`
             mounts[match[1]] = match[2]
     return mounts
+
+
+def _kind(right: str) -> str:
+    """The file system's kind; Windows' drives under Linux are told from other 9p mounts."""
+    kind = right.split(maxsplit=1)[0]
+    return "9p-drvfs" if kind == "9p" and "drvfs" in right else kind
 
 
 def _unescape(text: str) -> str:

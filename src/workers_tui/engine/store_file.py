@@ -158,6 +158,8 @@ def _one_at_a_time(directory: Path, patience: float = 20.0) -> Iterator[None]:
                         "finish; end it and try again"
                     ) from None
                 time.sleep(0.005)
+            except OSError:
+                break  # no locks on directories here: SQLite's own must do
         yield
     finally:
         os.close(fd)
