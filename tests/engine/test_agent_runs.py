@@ -31,6 +31,7 @@ from workers_tui.engine.errors import (
     WorkersError,
     WrongUse,
 )
+from workers_tui.engine.identities import preset_named
 from workers_tui.engine.job import JobState
 from workers_tui.engine.money import CostSource, to_usd
 
@@ -375,3 +376,16 @@ async def test_the_served_model_and_the_first_request_show_on_the_job(tmp_path: 
         assert job.bytes_out > 50
         assert job.cost is not None
         assert to_usd(job.cost.pico or 0) == one.sim.book.cost
+
+
+async def test_a_worker_made_beside_us_is_shown(tmp_path: Path) -> None:
+    async with world(tmp_path, ANSWER) as one:
+        watcher = one.engine.board.watch()
+        task = asyncio.create_task(one.engine.agents.workers.follow())
+        key = Key(Topic.WORKER, "kimi")
+        one.engine.agents.identities.create("kimi", preset_named("kimi"))
+        async with asyncio.timeout(10):
+            while one.engine.board.get(key) is None:
+                await watcher.changed()
+        task.cancel()
+        assert one.engine.board.get(key).state == "not finalized"

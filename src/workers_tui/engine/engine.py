@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
-import httpx
-
 from workers_tui.engine.agent_runs import Agents
 from workers_tui.engine.background import Background
 from workers_tui.engine.bills import Bills
@@ -41,13 +39,7 @@ PRICES_EVERY = 3600.0
 class Engine:
     """Everything behind the front ends. Made by `start`, ended by `close`."""
 
-    def __init__(
-        self,
-        parts: Parts,
-        background: Background,
-        opened: AsyncExitStack,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
+    def __init__(self, options: EngineOptions, parts: Parts, opened: AsyncExitStack) -> None:
         self.parts = parts
         self.id = parts.id
         self.home = parts.home
@@ -65,8 +57,15 @@ class Engine:
         self.upstream = parts.upstream
         self.queue = parts.queue
         self.calls = Calls(parts)
-        self.agents = Agents(parts, transport=transport)
-        self.background = background
+        self.agents = Agents(parts, transport=options.transport)
+        self.savings = TranscriptFollower(
+            FollowOptions(self.home, self.environ, options.claude_dirs or (), options.config),
+            parts.store,
+            parts.board,
+            parts.events,
+            parts.clock,
+        )
+        self.background = Background(parts.events)
         self._opened = opened
         bills = Bills(parts.providers, parts.upstream)
         self.reconciler = Reconciler(
@@ -82,21 +81,18 @@ class Engine:
         """A working engine. Raises WorkersError when the home or the store cannot be used."""
         async with AsyncExitStack() as opened:
             parts = await build_parts(options, opened)
-            background = Background(parts.events)
-            opened.push_async_callback(background.close)
-            engine = cls(parts, background, opened, options.transport)
-            await engine._begin(options)
+            engine = cls(options, parts, opened)
+            opened.push_async_callback(engine.background.close)
+            await engine._load()
+            engine._start_background(options)
             engine._opened = opened.pop_all()
         return engine
 
-    async def _begin(self, options: EngineOptions) -> None:
-        self.savings = TranscriptFollower(
-            FollowOptions(self.home, self.environ, options.claude_dirs or (), options.config),
-            self.store,
-            self.board,
-            self.events,
-            self.clock,
-        )
+    async def _load(self) -> None:
+        """Take over what is on disk, and clean up after engines that died."""
+        if self.store.set_aside is not None:
+            text = f"the store was damaged; it is kept as {self.store.set_aside}, its sums are back"
+            self.events.tell("store", text, level=Level.ERROR)
         await self.ledger.load()
         recovered = await recover(self.home, self.store, self.jobs, self.budget, self.clock)
         self._tell_recovered(recovered)
@@ -105,25 +101,29 @@ class Engine:
         await self.prices.load_lists()
         await self.budget.refresh()
         self.config.on_change(self._settings_changed)
+        self.reconciler.on_settled(self._settled)
         self.providers.show()
         await self.agents.workers.show()
         await self._tiers.load(self.jobs)
-        self.background.start(self._tiers.follow(), "job")
-        self.background.start(self.budget.keep_fresh(), "budget")
-        self.background.start(
+
+    def _start_background(self, options: EngineOptions) -> None:
+        start = self.background.start
+        start(self._tiers.follow(), "job")
+        start(self.budget.keep_fresh(), "budget")
+        start(
             keep_recovering(
                 self.home, self.store, self.jobs, self.budget, self.clock, self._tell_recovered
             ),
             "store",
         )
         if options.follow_transcripts:
-            self.background.start(self.savings.run(), "savings")
-        self.reconciler.on_settled(self._settled)
+            start(self.savings.run(), "savings")
         if options.watch:
-            self.background.start(self.reconciler.run(), "budget")
-            self.background.start(self.config.watch(), "config")
-            self.background.start(self._refresh_prices(), "provider")
-            self.background.start(self._gate.follow(), "config")
+            start(self.reconciler.run(), "budget")
+            start(self.config.watch(), "config")
+            start(self.agents.workers.follow(), "worker")
+            start(self._refresh_prices(), "provider")
+            start(self._gate.follow(), "config")
 
     def _tell_recovered(self, found: Recovered) -> None:
         if found:

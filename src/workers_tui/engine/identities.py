@@ -7,6 +7,7 @@ here sends or shows them.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -58,6 +59,14 @@ class Identities:
         except OSError:
             return []
         return [one.name for one in entries if (one / "settings.json").exists()]
+
+    def stamp(self) -> tuple[tuple[str, int], ...]:
+        """Changes when an identity is made, changed or removed."""
+        found = []
+        for name in self.names():
+            with contextlib.suppress(OSError):
+                found.append((name, (self.root / name / "settings.json").stat().st_mtime_ns))
+        return tuple(found)
 
     def all(self) -> list[Identity]:
         """Every identity, broken ones with their problem."""

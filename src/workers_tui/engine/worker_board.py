@@ -11,6 +11,8 @@ from workers_tui.engine.identity import Identity, WorkerView, view_of
 from workers_tui.engine.parts import Parts
 
 MONTH_JOBS = 1000
+LOOK_EVERY = 3.0
+"""Seconds between looks at a handful of small files."""
 
 
 class WorkerBoard:
@@ -24,6 +26,16 @@ class WorkerBoard:
         """Every identity with its state and what it cost this month."""
         identities = await asyncio.to_thread(self._identities.all)
         return [await self._view(one) for one in identities]
+
+    async def follow(self) -> None:
+        """Show identities that are made, changed or removed beside us, until cancelled."""
+        known: object = None
+        while True:
+            now = await asyncio.to_thread(self._identities.stamp)
+            if now != known:
+                known = now
+                await self.show()
+            await self._parts.clock.sleep(LOOK_EVERY)
 
     async def show(self) -> None:
         """Put every identity on the board as it is now."""
