@@ -44,7 +44,7 @@ class AgentProcess:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                cwd=launch.cwd,
+                cwd=launch.session.cwd,
                 env=environment(launch, environ),
                 pass_fds=(reads,),
                 start_new_session=True,

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from workers_tui.engine.agent_account import LARGE_CONTEXT, Account, Billed, Head
+from workers_tui.engine.agent_request import check_model
 from workers_tui.engine.bounds import Weight, bound
 from workers_tui.engine.budget import Ask
-from workers_tui.engine.errors import PaymentRequired, PolicyRefused
+from workers_tui.engine.errors import PaymentRequired
 from workers_tui.engine.holds import Hold
 from workers_tui.engine.identity import Identity
 from workers_tui.engine.job import Job, JobKind, JobState, WaitingFor
@@ -56,19 +57,14 @@ class Metering:
         Raises BudgetRefused at the cap, PolicyRefused for a model that is not allowed,
         PaymentRequired while the worker is paused.
         """
-        settings = self._parts.config.settings
         model = head.model.removesuffix(LARGE_CONTEXT)
-        allowed = settings.agents.allowed_models
-        if allowed and model not in allowed:
-            raise PolicyRefused(
-                f"model {model} is not among `agents.allowed_models`: {', '.join(allowed)}"
-            )
+        check_model(self._parts.config.settings.agents, model)
         why = self._parts.providers.paused(account.identity.name)
         if why is not None:
             raise PaymentRequired(f"worker {account.identity.name} is paused: {why}")
         price = await self._price(account, model)
         weight = Weight(head.bytes, head.messages, head.max_tokens, {})
-        most = bound(settings, account.provider, [(model, price)], weight)
+        most = bound(self._parts.config.settings, account.provider, [(model, price)], weight)
         ask = Ask(
             call=secrets.token_hex(8),
             job=account.job.id,
