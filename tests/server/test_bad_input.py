@@ -66,33 +66,33 @@ def answer_in(response: httpx.Response) -> dict[str, Any]:
     return value
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"garbage",
-        b"\xff\xfe\x00",
-        b"[]",
-        b"[1]",
-        b"42",
-        b"null",
-        b"{}",
-        b'{"jsonrpc":"2.0"}',
-        b'{"jsonrpc":"1.0","id":1,"method":"ping"}',
-        b'{"jsonrpc":"2.0","id":{},"method":"ping"}',
-        b"[" * 100_000,
-        b'{"id":' + b"9" * 10_000 + b"}",
-    ],
-    ids=range(13),
+BODIES = (
+    b"",
+    b"garbage",
+    b"\xff\xfe\x00",
+    b"[]",
+    b"[1]",
+    b"42",
+    b"null",
+    b"{}",
+    b'{"jsonrpc":"2.0"}',
+    b'{"jsonrpc":"1.0","id":1,"method":"ping"}',
+    b'{"jsonrpc":"2.0","id":{},"method":"ping"}',
+    b"[" * 100_000,
+    b'{"id":' + b"9" * 10_000 + b"}",
 )
+
+
 @pytest.mark.parametrize("version", [None, "2025-11-25", "2026-07-28", "1999-01-01", "\x7f"])
-async def test_no_body_stops_the_server(
-    raw: httpx.AsyncClient, body: bytes, version: str | None
-) -> None:
+async def test_no_body_stops_the_server(raw: httpx.AsyncClient, version: str | None) -> None:
     head = {} if version is None else {"mcp-protocol-version": version}
-    response = await post(raw, content=body, headers=head)
-    assert 400 <= response.status_code < 500
+    for body in BODIES:
+        response = await post(raw, content=body, headers=head)
+        assert 400 <= response.status_code < 500, body[:50]
     await session(raw)
+    for body in BODIES:
+        response = await post(raw, content=body, headers=head)
+        assert response.status_code < 500, body[:50]
     assert answer_in(await post(raw, json=call(1)))["result"]["isError"] is False
 
 
