@@ -1,8 +1,9 @@
 """A stand-in for Claude Code that speaks its stream of events and asks through the gateway.
 
 What it does is told by the prompt: `ask N` sends N requests, `tool NAME` pretends a
-tool call, `hang` waits for an interrupt, `die` ends without a result, `linger`
-stays after its result, `deny` lists a denial, `orphan` leaves a sleeping child.
+tool call, `hang` waits for an interrupt, `die` ends without a result, `retry` says
+that it waits, `pause` takes a second before its result, `linger` stays after it,
+`deny` lists a denial, `orphan N` leaves a sleeping child.
 """
 
 from __future__ import annotations
@@ -69,6 +70,8 @@ def turn(prompt: str, settings: dict[str, Any]) -> None:
     session = flag("--session-id") or flag("--resume")
     tell(type="system", subtype="init", session_id=session, claude_code_version="2.1.197")
     words = prompt.split()
+    if "retry" in words:
+        tell(type="system", subtype="api_retry", attempt=1, retry_delay_ms=9000, error_status=529)
     if "hang" in words:
         return
     if "die" in words:
@@ -96,6 +99,8 @@ def turn(prompt: str, settings: dict[str, Any]) -> None:
         tell(type="stream_event", event=delta, parent_tool_use_id=None)
         block = {"type": "text", "text": said}
         tell(type="assistant", message={"id": f"a{number}", "content": [block]})
+    if "pause" in words:
+        time.sleep(1)
     denial = {"tool_name": "Write", "tool_input": {"file_path": "x"}}
     result(said, permission_denials=[denial] if "deny" in words else [])
     if "linger" in words:

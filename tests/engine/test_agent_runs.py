@@ -32,7 +32,7 @@ from workers_tui.engine.errors import (
     WrongUse,
 )
 from workers_tui.engine.identities import preset_named
-from workers_tui.engine.job import JobState
+from workers_tui.engine.job import JobState, WaitingFor
 from workers_tui.engine.money import CostSource, to_usd
 
 ANSWER = scripted(rule({}, say("the answer")))
@@ -314,6 +314,26 @@ async def test_the_board_shows_workers_with_their_spend(tmp_path: Path) -> None:
     assert PROVIDER_KEY not in repr(view)
 
 
+async def test_a_wait_for_a_retry_is_shown_with_its_end(tmp_path: Path) -> None:
+    async with world(tmp_path, ANSWER) as one:
+        job = await one.start("retry hang")
+        now = await one.until(job, lambda now: now.waiting_for is WaitingFor.RETRY)
+        assert now.retry_at is not None
+        assert 5 < (now.retry_at - one.engine.clock.now()).total_seconds() < 10
+        await one.engine.cancel(job.id)
+        assert (await one.engine.ended(job.id)).state is JobState.CANCELLED
+        again = await one.run("retry tool Read")
+        assert again.state is JobState.DONE
+
+
+async def test_the_trace_begins_with_what_the_agent_may_do(tmp_path: Path) -> None:
+    async with world(tmp_path, ANSWER) as one:
+        job = await one.run("go")
+        first = one.engine.agents.trace(job.id)[0]
+    assert "with your own file rights" in first.text
+    assert str(tmp_path / "project") in first.text
+
+
 async def test_every_request_is_a_step_with_its_cost(tmp_path: Path) -> None:
     async with world(tmp_path, ANSWER) as one:
         job = await one.run("ask 2")
@@ -389,3 +409,12 @@ async def test_a_worker_made_beside_us_is_shown(tmp_path: Path) -> None:
                 await watcher.changed()
         task.cancel()
         assert one.engine.board.get(key).state == "not finalized"
+
+
+async def test_a_job_ends_well_although_a_request_of_it_waited(tmp_path: Path) -> None:
+    async with world(tmp_path, ANSWER) as one:
+        job = await one.start("pause 1")
+        await one.until(job, lambda now: now.turns == 1)
+        waiting = {"state": JobState.WAITING, "waiting_for": WaitingFor.CAP}
+        await one.engine.jobs.change(job.id, **waiting)
+        assert (await one.engine.ended(job.id)).state is JobState.DONE

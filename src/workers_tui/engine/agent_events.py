@@ -57,6 +57,8 @@ class Progress:
     tool_calls: int = 0
     last_action: str | None = None
     denied: list[str] = field(default_factory=list)
+    retry_in: float | None = None
+    """Seconds until the client asks again, while it waits to."""
     _messages: set[str] = field(default_factory=set)
     _tools: dict[str, str] = field(default_factory=dict)
     _silent: bool = True
@@ -66,6 +68,8 @@ class Progress:
     def feed(self, event: Mapping[str, Any]) -> Iterator[Happening]:
         """What one event tells."""
         kind = event.get("type")
+        if kind != "system":
+            self.retry_in = None
         if kind == "stream_event":
             yield from self._partial(event)
         elif kind == "assistant":
@@ -126,7 +130,7 @@ class Progress:
             self.session = event.get("session_id") or self.session
             self.version = event.get("claude_code_version") or self.version
         elif subtype == "api_retry":
-            wait = float(event.get("retry_delay_ms") or 0) / 1000
+            self.retry_in = wait = float(event.get("retry_delay_ms") or 0) / 1000
             status = event.get("error_status") or "no answer"
             self.last_action = (
                 f"attempt {event.get('attempt')} failed ({status}), waits {wait:.0f} s"

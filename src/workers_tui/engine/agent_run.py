@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from workers_tui.engine.agent_account import Account, Billed
@@ -20,7 +21,7 @@ from workers_tui.engine.agent_process import AgentProcess
 from workers_tui.engine.agent_sessions import Sessions
 from workers_tui.engine.agent_trace import StepKind, TraceStep
 from workers_tui.engine.board import Key, Topic
-from workers_tui.engine.job import Job, JobState
+from workers_tui.engine.job import Job, JobState, WaitingFor
 from workers_tui.engine.live_text import LiveText
 from workers_tui.engine.metering import Metering
 from workers_tui.engine.parts import Parts
@@ -96,6 +97,7 @@ class AgentRun:
         self._trace = trace
         self._progress = Progress()
         self._result: Mapping[str, Any] | None = None
+        self._retrying = False
         self._bytes_out = 0
         """Size of the first request."""
         self._served = job.model
@@ -119,6 +121,7 @@ class AgentRun:
 
     async def make(self, account: Account, launch: Launch, prompt: str) -> Verdict:
         """The verdict on the run. Raises WorkFailed when it cannot be started."""
+        self._trace.add(StepKind.NOTE, rights(launch), "start")
         await asyncio.to_thread(prepare, launch)
         process = await AgentProcess.start(launch, self._parts.environ)
         try:
@@ -165,6 +168,7 @@ class AgentRun:
                 return
             for happening in self._progress.feed(event):
                 self._take(happening, text)
+            await self._show_waiting()
             self._show(account)
 
     def _take(self, happening: Happening, text: LiveText) -> None:
@@ -180,6 +184,22 @@ class AgentRun:
             )
         elif isinstance(happening, Ended):
             self._result = happening.raw
+
+    async def _show_waiting(self) -> None:
+        """The job waits while the client waits to ask again."""
+        delay = self._progress.retry_in
+        if (delay is not None) == self._retrying:
+            return
+        self._retrying = delay is not None
+        if delay is None:
+            await self._parts.jobs.change(self._job.id, state=JobState.RUNNING)
+            return
+        await self._parts.jobs.change(
+            self._job.id,
+            state=JobState.WAITING,
+            waiting_for=WaitingFor.RETRY,
+            retry_at=self._parts.clock.now() + timedelta(seconds=delay),
+        )
 
     def _show(self, account: Account) -> None:
         progress = self._progress
@@ -241,4 +261,15 @@ class AgentRun:
             changes |= {"finish_reason": verdict.stop_reason, "truncated": verdict.truncated}
         if verdict is not None and verdict.failure is None:
             changes["state"] = JobState.DONE
+            if (await self._parts.jobs.get(self._job.id)).state is JobState.WAITING:
+                # A request that waited for the cap was given up by its subagent.
+                await self._parts.jobs.change(self._job.id, state=JobState.RUNNING)
         await self._parts.jobs.change(self._job.id, **changes)
+
+
+def rights(launch: Launch) -> str:
+    """What the agent may do, in words: it is no sandbox."""
+    session = launch.session
+    places = ", ".join([session.cwd, *session.add_dirs])
+    tools = ", ".join(session.tools)
+    return f"works in {places} with your own file rights; {session.permission_mode}; tools: {tools}"
