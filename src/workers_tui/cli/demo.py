@@ -13,15 +13,15 @@ import random
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workers_tui.cli.common import Options
 from workers_tui.cli.dashboard import Wiring, run_dashboard
+from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.errors import StoreUnusable, WorkersError
-from workers_tui.engine.job import CallRequest, Origin
+from workers_tui.engine.job import CallRequest, Job, Origin, WaitingFor
 from workers_tui.home.assets import asset
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home, find_home
@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 CAP_USD = 0.8
 PAUSE = (0.3, 2.0)
 """Seconds between two requests."""
+SESSIONS = ("demo-1", "demo-2")
 AT_ONCE = 7
 """Jobs that the client lets run or wait before it asks for more."""
-SECRET_EVERY = 9
-"""Every so many tasks one names a file in which a key is found."""
+ASK_EVERY = 9
+"""After so many tasks one names a file in which a key is found, unless one still waits."""
 PLANTED = "deploy.md"
 SECRET_TASK = DemoTask("Summarise how a release is deployed", "fast", (PLANTED,))
 
@@ -142,23 +143,28 @@ class DemoServer:
 async def keep_asking(engine: Engine, project: Path) -> None:
     """Ask for one task after the other, never for too many at once."""
     dice = random.Random(11)
-    sessions = [f"demo-{number}" for number in (1, 2)]
-    waiting: set[str] = set()
-    for task in _tasks():
-        origin = Origin(
-            roots=(project,), project=str(project), session=dice.choice(sessions), client="demo"
-        )
-        request = CallRequest(task.task, task.tier, task.files, task.write_to, task.max_tokens)
-        with contextlib.suppress(WorkersError):  # refused: the screen shows why, the day goes on
-            waiting.add((await engine.delegate(request, origin)).id)
-        await asyncio.sleep(dice.uniform(*PAUSE))
-        while len(waiting) >= AT_ONCE:
-            waiting = {job for job in waiting if not (await engine.job(job)).state.ended}
-            await asyncio.sleep(0.5)
-
-
-def _tasks() -> Iterator[DemoTask]:
     for number, task in enumerate(demo_tasks(), start=1):
-        if number % SECRET_EVERY == 3:
-            yield SECRET_TASK
-        yield task
+        session = dice.choice(SESSIONS)
+        await _ask(engine, project, session, task)
+        if number % ASK_EVERY == 2 and not any(map(_asks, _open_jobs(engine))):
+            await _ask(engine, project, session, SECRET_TASK)
+        await asyncio.sleep(dice.uniform(*PAUSE))
+        while sum(not _asks(job) for job in _open_jobs(engine)) >= AT_ONCE:
+            await asyncio.sleep(0.3)
+
+
+async def _ask(engine: Engine, project: Path, session: str, task: DemoTask) -> None:
+    origin = Origin(roots=(project,), project=str(project), session=session, client="demo")
+    request = CallRequest(task.task, task.tier, task.files, task.write_to, task.max_tokens)
+    with contextlib.suppress(WorkersError):  # refused: the screen shows why, the day goes on
+        await engine.delegate(request, origin)
+
+
+def _open_jobs(engine: Engine) -> list[Job]:
+    board = engine.board
+    jobs = [board.get(Key(Topic.JOB, name)) for name in board.names(Topic.JOB)]
+    return [job for job in jobs if job is not None and not job.state.ended]
+
+
+def _asks(job: Job) -> bool:
+    return job.waiting_for is WaitingFor.APPROVAL

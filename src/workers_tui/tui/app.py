@@ -152,8 +152,9 @@ class DashboardApp(App[int], inherit_bindings=False):
         log.error("the engine could not start: %s", why)
         self.trouble, self.awaited = why, "not started"
         self.pulse()
-        if self.observer is not None:
-            self.observer.face.show(frozenset())
+        face = self.observer.face if self.observer is not None else None
+        if face is not None:
+            face.show(frozenset())
 
     def pulse(self) -> None:
         """Refresh what tells how the program itself does."""
@@ -162,7 +163,9 @@ class DashboardApp(App[int], inherit_bindings=False):
 
     def tell(self, text: str, severity: str = "information") -> None:
         """A toast, for what the user did not just do."""
-        self.notify(text, severity=severity, markup=False, timeout=8)  # type: ignore[arg-type]
+        from workers_tui.tui import safe  # the first picture does without
+
+        self.notify(safe.one_line(text), severity=severity, markup=False, timeout=8)  # type: ignore[arg-type]
 
     def bell(self) -> None:
         """Textual's first act on an error that nobody handled: the moment to log it."""

@@ -52,12 +52,12 @@ class Observer:
         return DashboardScreen(self.jobs, self.rates)
 
     @property
-    def face(self) -> Face:
-        """The topmost screen that shows the board."""
+    def face(self) -> Face | None:
+        """The topmost screen that shows the board; None while it is put up or taken down."""
         for screen in reversed(self._app.screen_stack):
             if isinstance(screen, Face):
-                return screen
-        raise LookupError("no screen shows the board")
+                return screen if screen.ready else None
+        return None
 
     def begin(self, engine: Engine) -> None:
         """Watch an engine's board until the app ends."""
@@ -105,8 +105,9 @@ class Observer:
             self._take_events(engine)
         if topics & {Topic.SERVER, Topic.SPEND, Topic.JOB}:
             self.pulse()
-        if keys:
-            self.face.show(keys)
+        face = self.face
+        if keys and face is not None:
+            face.show(keys)
 
     def _take_job(self, job_id: str, job: Job | None, now: float) -> None:
         if job is None:
@@ -128,22 +129,29 @@ class Observer:
             self._event_told = event.number
 
     def _tick(self) -> None:
-        if self.jobs.settle(time.monotonic()):
-            self.face.rows_moved()
-        self.face.tick()
+        settled = self.jobs.settle(time.monotonic())
+        face = self.face
+        if face is None:
+            return
+        if settled:
+            face.rows_moved()
+        face.tick()
         self.pulse()
 
     def pulse(self) -> None:
         """Refresh the header's left side and the window's title."""
         app = self._app
         said = pulse_of(app.engine, self.jobs.active, app.awaited)
-        self.face.show_pulse(said)
+        face = self.face
+        if face is not None:
+            face.show_pulse(said)
         if app.terminal is not None:
             app.terminal.set_title(window_title(app.engine, said.running))
 
     async def may_leave(self) -> bool:
         """Whether the user wants to quit although jobs run."""
         running = sum(map(marks.runs, self.jobs.active))
-        if not running or self._app.engine is None:
+        face = self.face
+        if not running or self._app.engine is None or face is None:
             return True
-        return await self.face.ask(f"{words.plural(running, 'job')} running: cancel and quit?")
+        return await face.ask(f"{words.plural(running, 'job')} running: cancel and quit?")

@@ -14,6 +14,7 @@ from textual.timer import Timer
 from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.errors import WorkersError
 from workers_tui.home.assets import asset
+from workers_tui.tui import safe
 from workers_tui.tui.panes.footer import Check, Footer, Hint
 from workers_tui.tui.panes.header import Header, Pulse
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from workers_tui.tui.app import DashboardApp
 
 T = TypeVar("T")
+
+WIDE = 120
+"""Columns from which there are two panes beside each other."""
 
 SAID_FOR = 4.0
 """Seconds that a message keeps the footer."""
@@ -43,7 +47,7 @@ class Face(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - Textual's own way
         (0, "-tiny"),
         (70, "-narrow"),
-        (120, "-wide"),
+        (WIDE, "-wide"),
     ]
     VERTICAL_BREAKPOINTS = [  # noqa: RUF012 - Textual's own way
         (0, "-low"),
@@ -55,6 +59,8 @@ class Face(Screen[None]):
         super().__init__()
         self._silence: Timer | None = None
         self._hidden: AbstractSet[str] | None = None
+        self._panes_there = 0
+        """Widgets there when it was mounted; fewer while it is taken down."""
 
     def compose(self) -> ComposeResult:
         """Header, what the screen is about, footer."""
@@ -99,13 +105,19 @@ class Face(Screen[None]):
     @property
     def narrow(self) -> bool:
         """Whether there is one column only."""
-        return not self.has_class("-wide")
+        return self.size.width < WIDE
 
     def on_mount(self) -> None:
         """Show what is known, and the keys."""
         self.bindings_updated_signal.subscribe(self, lambda _: self.show_hints())
+        self._panes_there = len(self.query("*"))
         self.show_all()
         self.dashboard.pulse()
+
+    @property
+    def ready(self) -> bool:
+        """Whether all its panes are there to be shown something."""
+        return self._panes_there > 0 and len(self.query("*")) >= self._panes_there
 
     def on_screen_resume(self) -> None:
         """Changes were missed while another screen was in front."""
@@ -162,14 +174,14 @@ class Face(Screen[None]):
     def say(self, text: str) -> None:
         """One line in the footer for a moment: the answer to what the user just did."""
         hints = self.query_one(Footer).hints
-        hints.show_message(text)
+        hints.show_message(safe.one_line(text))
         if self._silence is not None:
             self._silence.stop()
         self._silence = self.set_timer(SAID_FOR, lambda: hints.show_message(""))
 
     async def ask(self, question: str) -> bool:
         """A question in the footer, answered with y or n."""
-        return await self.query_one(Footer).ask(question)
+        return await self.query_one(Footer).ask(safe.one_line(question))
 
     async def prompt(
         self,
