@@ -236,7 +236,7 @@ class Program:
     def serving(self, *options: str, **environ: str | None) -> Iterator[Serving]:
         """A server of this user, gone at the end."""
         options = options or ("--project", str(self.project))
-        process = self.start("serve", "--port", "0", *options, **environ)
+        process = self.start("serve", "--port", "0", *options, **environ)  # type: ignore[arg-type]
         said = process.line()
         assert said.startswith("listening on "), said
         try:

@@ -185,9 +185,7 @@ async def test_a_batch_of_100_runs(server: tuple[Program, Serving]) -> None:
     assert [block.splitlines()[-1] for block in blocks] == [f"answer {n}" for n in range(100)]
 
 
-@pytest.mark.parametrize(
-    "tool", ["delegate_status", "delegate_result", "delegate_cancel"]
-)
+@pytest.mark.parametrize("tool", ["delegate_status", "delegate_result", "delegate_cancel"])
 async def test_an_unknown_job_is_named(server: tuple[Program, Serving], tool: str) -> None:
     async with client_of(server[1]) as client:
         assert "zzzzz" in await fails(client, tool, job_id="zzzzz")

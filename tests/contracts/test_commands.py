@@ -14,9 +14,9 @@ from tests.contracts.program import KEY, Program
 from tests.contracts.upstream import Provider
 
 COMMANDS = (
-    "serve run connect worker key login stats jobs savings budget reconcile smoke doctor simulate "
-    "import mcp hook"
-).split()
+    "serve", "run", "connect", "worker", "key", "login", "stats", "jobs", "savings", "budget",
+    "reconcile", "smoke", "doctor", "simulate", "import", "mcp", "hook",
+)  # fmt: skip
 FIRST_LINE = re.compile(
     r"\[fast/deepseek/deepseek-v4-flash in=\d+ out=\d+ \$\d+\.\d+ \(reported\) \d+ms job=\w{5}\]"
 )
@@ -43,7 +43,10 @@ def test_the_options_of_the_dashboard_are_those_of_the_contract(program: Program
 
 def test_the_version_is_one_line_for_scripts() -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "workers_tui", "--version"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "workers_tui", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert re.fullmatch(r"workers-tui \d+\.\d+\.\d+\S*\n", ran.stdout)
 
@@ -218,7 +221,14 @@ def test_the_local_token_is_made_new_on_request(program: Program) -> None:
 
 
 def test_an_older_ledger_is_taken_in_once(program: Program) -> None:
-    row = {"ts": "2026-01-02T03:04:05Z", "model": "m", "in": 10, "out": 2, "cost": 0.5, "tier": "fast"}
+    row = {
+        "ts": "2026-01-02T03:04:05Z",
+        "model": "m",
+        "in": 10,
+        "out": 2,
+        "cost": 0.5,
+        "tier": "fast",
+    }
     file = program.file("old.jsonl", json.dumps(row) + "\n" + '{"torn": ')
     assert "1 calls taken in; 1 lines" in program.good("import", str(file)).out
     program.good("import", str(file))

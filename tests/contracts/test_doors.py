@@ -89,7 +89,7 @@ def test_healthz_tells_nothing_secret(served: tuple[Program, Serving]) -> None:
 
 def test_only_loopback_is_bound(served: tuple[Program, Serving]) -> None:
     _, serving = served
-    others = {entry[4][0] for entry in socket.getaddrinfo(socket.gethostname(), None)}
+    others = {str(entry[4][0]) for entry in socket.getaddrinfo(socket.gethostname(), None)}
     for address in others - {"127.0.0.1", "::1", "127.0.1.1"}:
         with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as other:
             other.settimeout(1)

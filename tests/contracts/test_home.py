@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,16 @@ from tests.contracts.clients import call, client_of, fails
 from tests.contracts.program import KEY, Program
 from tests.contracts.upstream import Provider
 
-FLAT = ["engines", "log", "models.json", "results", "server.json", "store.db", "token", "usage.jsonl"]
+FLAT = [
+    "engines",
+    "log",
+    "models.json",
+    "results",
+    "server.json",
+    "store.db",
+    "token",
+    "usage.jsonl",
+]
 
 
 def modes(folder: Path) -> dict[str, int]:
@@ -100,9 +108,7 @@ def test_a_second_server_names_the_first(program: Program) -> None:
         assert json.loads((program.home / "server.json").read_text())["url"] == serving.url
 
 
-def test_a_port_of_a_stranger_is_passed_over_and_said(
-    program: Program, provider: Provider
-) -> None:
+def test_a_port_of_a_stranger_is_passed_over_and_said(program: Program, provider: Provider) -> None:
     port = provider.simulator.port
     running = program.start("serve", "--port", str(port))
     line = running.line()
@@ -122,11 +128,11 @@ def test_what_kill_9_left_is_recovered(program: Program) -> None:
 
 
 @pytest.fixture
-def share(tmp_path: Path) -> Iterator[Path]:
+def share(tmp_path: Path) -> Path:
     folder = tmp_path / "share"
     folder.mkdir()
     (folder / "a.txt").write_text("from the share\n")
-    yield folder
+    return folder
 
 
 @pytest.mark.parametrize("joint", [";", os.pathsep])
@@ -178,7 +184,9 @@ async def test_the_strictest_delegation_setting_wins(program: Program) -> None:
     program.settings(delegation="auto")
     with program.serving(WORKERS_DELEGATION="ondemand") as serving:
         async with client_of(serving) as client:
-            tools = {tool.name: tool.description or "" for tool in (await client.list_tools()).tools}
+            tools = {
+                tool.name: tool.description or "" for tool in (await client.list_tools()).tools
+            }
     assert "Only when the user asks" in tools["delegate"]
 
 
@@ -220,5 +228,3 @@ def test_workers_are_looked_for_where_the_variable_says(program: Program) -> Non
     transcript(root / "glm", "w", output=7)
     said = program.good("savings", "--json", CLAUDE_WORKERS_ROOT=str(root)).json
     assert said["workers"]["glm"]["output"] == 7
-
-

@@ -140,7 +140,9 @@ def test_savings(used: Program, by: str) -> None:
     fits(said, SAVINGS)
     assert said["schema"] == 1
     manager = said["manager"]
-    assert manager["fresh_tokens"] == manager["input"] + manager["cache_creation"] + manager["output"]
+    assert (
+        manager["fresh_tokens"] == manager["input"] + manager["cache_creation"] + manager["output"]
+    )
     assert manager["fresh_tokens"] == 160
     (model,) = said["models"]
     fits(model, {"model": str, **WORK})

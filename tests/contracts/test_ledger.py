@@ -38,7 +38,11 @@ def test_a_line_has_the_contracts_keys(program: Program, provider: Provider) -> 
     assert all(isinstance(line[name], kind) for name, kind in KEYS.items()), line
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", line["ts"])
     assert (line["kind"], line["tier"], line["provider"]) == ("call", "fast", "openrouter")
-    assert (line["status"], line["finish_reason"], line["cost_source"]) == ("ok", "stop", "reported")
+    assert (line["status"], line["finish_reason"], line["cost_source"]) == (
+        "ok",
+        "stop",
+        "reported",
+    )
     assert (line["cached"], line["reasoning"], line["out"]) == (3, 2, 3)
     assert line["project"] == str(program.project)
     assert line["session"] is None

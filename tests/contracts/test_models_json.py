@@ -26,7 +26,7 @@ TODAY = """{
   "default_max_tokens": 4000, "max_file_bytes": 400000, "max_return_chars": 6000,
   "daily_budget_usd": 3.0, "concurrency": 4
 }
-"""
+"""  # noqa: E501 - as it stands in the field
 ODD = """{
 \t"_note": "mine:  keep   this",
 \t"tiers": {"fast": {"use":"x", "model" : "qwen/qwen3-coder-next",   "colour": [1,2,  3]}},
@@ -79,7 +79,9 @@ def test_an_edit_changes_the_one_value_and_no_other_byte(program: Program) -> No
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
-def test_an_edit_keeps_line_ends_and_byte_order_mark(program: Program, end: str, bom: bytes) -> None:
+def test_an_edit_keeps_line_ends_and_byte_order_mark(
+    program: Program, end: str, bom: bytes
+) -> None:
     program.home.mkdir(mode=0o700)
     program.models_json.write_bytes(bom + ODD.replace("\n", end).encode())
     program.good("budget", "set", "2")
@@ -182,9 +184,9 @@ def test_a_small_context_is_not_picked_for_a_large_file(program: Program) -> Non
         }
     )
     program.file("big.log", "a line of the log\n" * 10_000)
-    job = program.good(
-        "run", "Summarise [[sim: text=x]]", "--file", "big.log", "--json"
-    ).json["job"]
+    job = program.good("run", "Summarise [[sim: text=x]]", "--file", "big.log", "--json").json[
+        "job"
+    ]
     assert job["tier"] == "wide"
     assert job["tier_reason"].startswith("wide, because ")
 
@@ -196,7 +198,9 @@ def test_another_provider_gets_its_own_key_and_plain_requests(
         tiers={"home": {"model": "llama", "provider": "local"}},
         providers={"local": {"base_url": own_provider.url, "api_key_env": "LOCAL_KEY"}},
     )
-    ran = program.good("run", "to-local [[sim: text=x]]", "--json", LOCAL_KEY="lk-secret-0123456789")
+    ran = program.good(
+        "run", "to-local [[sim: text=x]]", "--json", LOCAL_KEY="lk-secret-0123456789"
+    )
     (seen,) = own_provider.calls("to-local")
     assert isinstance(seen.body, dict)
     assert seen.key == "lk-secret-01"

@@ -87,7 +87,9 @@ async def test_a_stream_that_just_ends_is_incomplete_and_its_text_is_kept(
     assert Path(job["result_path"]).read_text() == job["text"]
 
 
-async def test_a_network_error_behind_a_finish_is_a_failure(served: tuple[Program, Serving]) -> None:
+async def test_a_network_error_behind_a_finish_is_a_failure(
+    served: tuple[Program, Serving],
+) -> None:
     """Case C4."""
     said, _ = await failure(served, "[[sim: fault=network-error]]")
     assert "network_error" in said

@@ -370,9 +370,7 @@ class TestRoots:
         async with rootless.client(list_roots_callback=listed) as client:
             await fails(client, "delegate", task="t", files=[str(user / "b.txt")])
 
-    async def test_a_client_that_answers_no_roots_in_time_gets_none(
-        self, rootless: Served
-    ) -> None:
+    async def test_a_client_that_answers_no_roots_in_time_gets_none(self, rootless: Served) -> None:
         asked = asyncio.Event()
 
         async def never(_context: Any) -> ListRootsResult:

@@ -90,15 +90,15 @@ def become(asked: dict[str, Any], fds: list[int]) -> NoReturn:
     os.environ.update(asked["environ"])
     sys.argv = ["workers-tui", *asked["arguments"]]
     encoding = asked["environ"].get("PYTHONIOENCODING", "utf-8")
-    sys.stdin = open(0, encoding=encoding, errors="surrogateescape", closefd=False)  # noqa: PTH123, SIM115
-    sys.stdout = open(1, "w", encoding=encoding, closefd=False)  # noqa: PTH123, SIM115
-    sys.stderr = open(2, "w", encoding=encoding, errors="backslashreplace", closefd=False)  # noqa: PTH123, SIM115
+    sys.stdin = open(0, encoding=encoding, errors="surrogateescape", closefd=False)  # noqa: SIM115 - for the process's life
+    sys.stdout = open(1, "w", encoding=encoding, closefd=False)  # noqa: SIM115 - for the process's life
+    sys.stderr = open(2, "w", encoding=encoding, errors="backslashreplace", closefd=False)  # noqa: SIM115 - for the process's life
     code: object = 1
     try:
         code = import_module("workers_tui.__main__").run(asked["arguments"])
     except SystemExit as end:
         code = end.code
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - nothing may return into the zygote
         import traceback
 
         traceback.print_exc()
