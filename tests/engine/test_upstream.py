@@ -318,6 +318,42 @@ async def test_an_answer_that_never_ends_is_ended() -> None:
         await read(response, Limits(total=0.1))
 
 
+async def test_the_end_of_the_answer_is_not_waited_for_for_long() -> None:
+    gate = Gate()
+    async with asyncio.timeout(2):
+        text, _ = await read(stream(sse(chunk("all", finish="stop"), "[DONE]"), gate))
+    assert text == "all"
+    assert gate.closed.is_set()
+
+
+async def test_a_connection_serves_one_call_after_another() -> None:
+    """What follows the end is read too: a body left half read would cost the connection."""
+    ports: list[int] = []
+    body = sse(chunk("x", finish="stop"), "[DONE]")
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ports.append(writer.get_extra_info("peername")[1])
+        while head := await reader.readuntil(b"\r\n\r\n"):
+            length = int(head.lower().partition(b"content-length:")[2].split()[0])
+            await reader.readexactly(length)
+            writer.write(
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+                b"transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(body), body)
+            )
+            await writer.drain()
+            await asyncio.sleep(0)
+            writer.write(b"0\r\n\r\n")
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    upstream = Upstream(SystemClock())
+    for _ in range(3):
+        await upstream.stream(UpstreamRequest("acme", url, {}, {}), Reading(), lambda _: None)
+    await upstream.close()
+    server.close()
+    assert len(ports) == 1
+
+
 async def test_a_cancelled_reader_closes_the_connection() -> None:
     gate = Gate()
     task = asyncio.create_task(read(stream(sse(chunk("part")), gate)))

@@ -38,8 +38,8 @@ __all__ = [
 BOM = b"\xef\xbb\xbf"
 SCHEMA = Path(__file__).with_name("models.schema.json")
 """For editors; made from the settings' own types."""
-QUIET_MS = 50
-"""Saves that come in pieces are read once they have been still for this long."""
+LOOK_EVERY = 0.4
+"""Seconds between looks at the file; each call looks too."""
 
 Stamp = tuple[int, int, int]
 """Inode, size and time of change: another stamp means another content."""
@@ -142,14 +142,13 @@ class ConfigFile:
         self._board.put(Key(Topic.CONFIG), view)
 
     async def watch(self) -> None:
-        """Refresh whenever something in the file's directory changes; runs until cancelled."""
-        # watchfiles takes 70 ms to import, which a single call from the shell need not pay.
-        from watchfiles import awatch
+        """Notice changes within half a second; runs until cancelled.
 
-        folders = {self.path.absolute().parent, self.path.resolve().parent}
-        async for _ in awatch(
-            *folders, debounce=QUIET_MS, step=10, watch_filter=None, recursive=False
-        ):
+        One stat at a time: the directory may hold the store as well, whose every
+        commit would ring a bell, and a link's target may lie anywhere.
+        """
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
             await self.refresh()
 
     async def edit(self, change: Callable[[dict[str, Any]], None]) -> Settings:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, cast
@@ -28,6 +28,8 @@ from workers_tui.engine.upstream_errors import page_text, refusal, stream_failur
 
 ERROR_BYTES = 200_000
 """No more of an error body is read."""
+LAST_BYTES = 0.02
+"""Seconds to wait for the end of a body whose answer is complete."""
 SHORT = 20.0
 """Seconds for a request that is not a stream."""
 
@@ -176,7 +178,10 @@ class Upstream:
             async for piece in pieces:
                 if _hand_over(events.feed(piece), reading, on_text):
                     deadline.moved(timer)
-                if reading.done or reading.error is not None:
+                if reading.error is not None:
+                    return
+                if reading.done:
+                    await _drain(pieces)
                     return
                 if reader.is_due():
                     await reader.rest()
@@ -307,6 +312,14 @@ def _hand_over(events: list[bytes], reading: Reading, on_text: Callable[[str], N
     if text:
         on_text(text)
     return bool(carrying)
+
+
+async def _drain(pieces: AsyncGenerator[bytes, None]) -> None:
+    """Read what follows the end, so that the connection can serve the next call too."""
+    with suppress(TimeoutError, httpx.HTTPError):
+        async with asyncio.timeout(LAST_BYTES):
+            async for _ in pieces:
+                pass
 
 
 def _media_type(response: httpx.Response) -> str:
