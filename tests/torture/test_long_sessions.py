@@ -1,4 +1,4 @@
-"""Real Claude Code for long: a thousand restarts in all, and a call of seven minutes."""
+"""Real Claude Code for long: a thousand restarts in all, and calls of seven minutes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from workers_tui.simulator.simulator import Simulator
 
 pytestmark = [pytest.mark.torture, pytest.mark.timeout(3600)]
 
-RESTARTS = 1000
+SESSIONS = 10
+RESTARTS = 100
+"""In each session."""
 SEVEN_MINUTES = 420
 
 
-async def test_a_dashboard_is_opened_and_closed_a_thousand_times_under_one_session(
-    home: Home, tmp_path: Path
+@pytest.mark.parametrize("session", range(SESSIONS))
+async def test_a_dashboard_is_opened_and_closed_a_hundred_times_under_one_session(
+    home: Home, tmp_path: Path, session: int
 ) -> None:
     async with (
         Simulator(ARCHITECT) as architect,
@@ -30,6 +33,7 @@ async def test_a_dashboard_is_opened_and_closed_a_thousand_times_under_one_sessi
         claude = await begin(over_stdio(home, **shop.environ))
         for number in range(RESTARTS):
             await once(shop, claude, number)
+            architect.seen.clear()  # each holds the whole conversation so far
         jobs = await shop.jobs()
     assert len(jobs) == RESTARTS
     assert {job.state for job in jobs} == {JobState.DONE}
