@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from workers_tui.cli.worker import worker
-from workers_tui.engine.errors import WorkersError, WorkFailed, WrongUse
+from workers_tui.engine.errors import ConfigError, WorkersError, WorkFailed, WrongUse
+from workers_tui.simulator.simulator import Simulator
 
 KEY = "sk-or-v1-" + "0123456789abcdef" * 4
 
@@ -66,3 +68,19 @@ def test_finalize_tells_what_is_wrong_and_fails(root: Path) -> None:
 def test_an_unknown_preset_names_those_there_are(root: Path) -> None:
     with pytest.raises(WrongUse, match="zai, kimi"):
         run("create", "x", "--preset", "nobody")
+
+
+async def test_a_local_worker_names_the_models_that_are_there(root: Path) -> None:
+    async with Simulator() as sim:
+        arguments = ("create", "local", "--preset", "ollama", "--base-url", sim.anthropic_url)
+        with pytest.raises(ConfigError, match="deepseek/deepseek-v4-flash"):
+            await asyncio.to_thread(run, *arguments)
+        said = await asyncio.to_thread(run, *arguments, "--sonnet", "qwen/qwen3.8-flash")
+        assert "finalize local" in said
+        assert "local is ready" in await asyncio.to_thread(run, "finalize", "local")
+    assert "ready" in run("list")
+
+
+def test_without_a_running_ollama_that_is_said(root: Path) -> None:
+    with pytest.raises(ConfigError, match="does not run"):
+        run("create", "local", "--preset", "ollama", "--base-url", "http://127.0.0.1:9")
