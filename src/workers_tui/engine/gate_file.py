@@ -35,14 +35,16 @@ class GateFile:
         watcher = self._board.watch()
         try:
             while True:
-                await self._write(self.gate())
+                await self.refresh()
                 while not any(key.topic in TOLD_BY for key in await watcher.changed()):
                     pass
                 await asyncio.sleep(AT_MOST_EVERY)
         finally:
             watcher.close()
 
-    async def _write(self, gate: Gate) -> None:
+    async def refresh(self) -> None:
+        """Write the file if its answer is another one by now."""
+        gate = self.gate()
         if gate == self._written:
             return
         try:
