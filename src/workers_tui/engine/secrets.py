@@ -139,7 +139,7 @@ def _is_secret(secret: bytes, how_random: HowRandom) -> bool:
     if PLACEHOLDER.search(secret):
         return False
     if how_random is HowRandom.ANY:
-        return len(set(secret)) > 2 and not COMMON.fullmatch(secret)
+        return len(set(secret)) > 2 and not (len(secret) <= 20 and COMMON.fullmatch(secret))
     if CODE.fullmatch(secret) or UUID.fullmatch(secret) or PATH_OR_URL.match(secret):
         return False
     if HEX.fullmatch(secret):
@@ -150,7 +150,7 @@ def _is_secret(secret: bytes, how_random: HowRandom) -> bool:
 
 
 def _random(key: bytes) -> bool:
-    return not PLACEHOLDER.search(key) and _entropy(key) > 3
+    return not PLACEHOLDER.search(key) and _entropy(key) > 2.7
 
 
 def _entropy(data: bytes) -> float:
