@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from workers_tui import __version__
-from workers_tui.cli.main import COMMANDS, ELSEWHERE, main
+from workers_tui.cli.main import COMMANDS, ELSEWHERE, load, main
 
 
 def test_an_unknown_command_is_one_line_and_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
@@ -28,6 +28,11 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
     assert [name for name in (*COMMANDS, *ELSEWHERE) if f"\n  {name}" not in shown] == []
+
+
+@pytest.mark.parametrize(("name", "line"), COMMANDS.items())
+def test_the_list_says_what_the_command_says(name: str, line: str) -> None:
+    assert load(name).get_short_help_str(200) == line
 
 
 def test_the_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

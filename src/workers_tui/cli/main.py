@@ -6,6 +6,7 @@ A command's module is imported when it runs or when its help is shown, so that
 
 from __future__ import annotations
 
+import keyword
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -20,29 +21,36 @@ from workers_tui.engine.errors import WorkersError
 INTERRUPTED = 130
 
 COMMANDS = {
-    "serve": "workers_tui.cli.serve:serve",
-    "run": "workers_tui.cli.run:run",
-    "connect": "workers_tui.cli.connect:connect",
-    "worker": "workers_tui.cli.worker:worker",
-    "key": "workers_tui.cli.key:key",
-    "login": "workers_tui.cli.login:login",
-    "stats": "workers_tui.cli.stats:stats",
-    "jobs": "workers_tui.cli.jobs:jobs",
-    "savings": "workers_tui.cli.savings:savings",
-    "budget": "workers_tui.cli.budget:budget",
-    "reconcile": "workers_tui.cli.reconcile:reconcile",
-    "smoke": "workers_tui.cli.smoke:smoke",
-    "doctor": "workers_tui.cli.doctor:doctor",
-    "simulate": "workers_tui.cli.simulate:simulate",
-    "import": "workers_tui.cli.import_:import_",
+    "serve": "Serve without a screen; prints where it listens.",
+    "run": "Do one TASK; `-` reads it from standard input.",
+    "connect": "Register with Claude Code.",
+    "worker": "Identities of agent workers: Claude Code on another provider.",
+    "key": "Keys of providers, and the local server's own token.",
+    "login": "Get a key from OpenRouter without copying one.",
+    "stats": "Show what the workers did and cost.",
+    "jobs": "List jobs, newest first; or show or cancel one.",
+    "savings": "Show what delegation saved, from Claude Code's transcripts and our own ledger.",
+    "budget": "The daily cap: set it, or see how much of it is left.",
+    "reconcile": "Ask the providers what calls of open cost really cost.",
+    "smoke": "Try the tools, every tier, a batch and a refusal; costs a fraction of a cent.",
+    "doctor": "Check the installation; exit 1 when something needs mending.",
+    "simulate": "Stand in for OpenRouter and Anthropic's Messages API on loopback.",
+    "import": "Take the calls of an older usage.jsonl in; doing it twice changes nothing.",
 }
-"""Where each command lives, in the order help shows them."""
+"""One line each, in the order help shows them: `--help` imports none of their modules."""
 
 ELSEWHERE = {
     "mcp": "MCP server on stdio: what Claude Code starts.",
     "hook": "What Claude Code's hooks run: `hook EVENT`, JSON on stdin.",
 }
 """Commands that __main__ runs without click; listed here so that help is complete."""
+
+
+def load(name: str) -> click.Command:
+    """Import a command: it has its name, in the module of that name (`import` is a keyword)."""
+    word = f"{name}_" if keyword.iskeyword(name) else name
+    command: click.Command = getattr(import_module(f"workers_tui.cli.{word}"), word)
+    return command
 
 
 class Commands(click.Group):
@@ -60,9 +68,11 @@ class Commands(click.Group):
             return click.Command(cmd_name, help=ELSEWHERE[cmd_name])
         if cmd_name not in COMMANDS:
             return None
-        module, attribute = COMMANDS[cmd_name].split(":")
-        command: click.Command = getattr(import_module(module), attribute)
-        return command
+        return load(cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click asks so
+        with formatter.section("Commands"):
+            formatter.write_dl([*COMMANDS.items(), *ELSEWHERE.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
