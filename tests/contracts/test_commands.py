@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import signal
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.contracts.program import KEY, Program
+from tests.contracts.transcripts import transcript
 from tests.contracts.upstream import Provider
 
 COMMANDS = (
@@ -243,7 +245,7 @@ def test_reconcile_prints_the_drift(program: Program) -> None:
 
 
 @pytest.mark.parametrize("said", [b"", b"{", b"\xff\xfe\x00", b"[]", b'{"session_id": 7}'])
-@pytest.mark.parametrize("event", ["SessionStart", "PreToolUse", "nonsense", ""])
+@pytest.mark.parametrize("event", ["session-start", "large-read", "after-dispatch", "nonsense", ""])
 def test_a_hook_always_exits_with_0(program: Program, said: bytes, event: str) -> None:
     ran = program.run("hook", event, stdin=said)
     assert ran.code == 0
@@ -300,3 +302,56 @@ def test_dry_run_of_connect_changes_nothing(program: Program) -> None:
     program.good("connect", "--dry-run", "--scope", "project")
     after = sorted(path for path in program.root.rglob("*") if path.is_file())
     assert [path for path in after if path.parent != program.home] == before
+
+
+def test_smoke_is_a_line_each_and_fails_by_its_exit_code(
+    program: Program, own_provider: Provider
+) -> None:
+    program.settings()
+    good = program.good("smoke")
+    lines = good.out.splitlines()
+    assert [line.split()[0] for line in lines] == ["ok"] * len(lines)
+    for name in ("tools", "fast", "code", "batch", "sandbox"):
+        assert name in good.out
+    own_provider.change(default={"fault": "403"})
+    bad = program.run("smoke", OPENROUTER_BASE_URL=own_provider.url)
+    assert bad.code == 1
+    assert "Access is not allowed" in bad.out
+    assert "Traceback" not in bad.err
+
+
+def test_doctor_says_what_is_wrong_and_how_to_mend_it(program: Program) -> None:
+    program.home.mkdir(mode=0o700)
+    program.models_json.write_text("{")
+    said = program.run("doctor", "--json").json
+    wrong = [check for check in said["checks"] if not check["ok"]]
+    (config,) = [check for check in wrong if "models.json" in check["detail"]]
+    assert config["fix"]
+    ran = program.run("doctor")
+    assert config["detail"] in ran.out
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_can_complete(program: Program, shell: str) -> None:
+    said = program.good(_WORKERS_TUI_COMPLETE=f"{shell}_source").out
+    assert "workers-tui" in said
+    found = program.good(
+        _WORKERS_TUI_COMPLETE="bash_complete", COMP_WORDS="workers-tui bud", COMP_CWORD="1"
+    )
+    assert "budget" in found.out
+
+
+def test_savings_as_a_table_and_explained(program: Program) -> None:
+    transcript(program.root / "user/.claude", "a", output=10)
+    rows = list(csv.reader(program.good("savings", "--csv", "--by", "session").out.splitlines()))
+    assert len({len(row) for row in rows}) == 1
+    assert "fresh_tokens" in rows[0]
+    assert "session-a" in {cell for row in rows for cell in row}
+    assert len(program.good("savings", "--explain").out) > len(program.good("savings").out)
+
+
+def test_nothing_is_coloured_in_a_pipe(program: Program) -> None:
+    program.good("run", "[[sim: text=x]]")
+    for command in ("stats", "jobs", "savings", "doctor"):
+        assert "\x1b" not in program.run(command).out

@@ -115,7 +115,10 @@ def test_a_port_of_a_stranger_is_passed_over_and_said(program: Program, provider
     assert line.startswith("listening on http://127.0.0.1:")
     assert f":{port}/" not in line
     assert json.loads((program.home / "server.json").read_text())["url"] in line
-    assert running.end().code == 0
+    ran = running.end()
+    assert ran.code == 0
+    assert str(port) in ran.error
+    assert "another program" in ran.error
 
 
 def test_what_kill_9_left_is_recovered(program: Program) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from workers_tui.cli.common import Options, open_engine, run_async
+from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.errors import WrongUse
 from workers_tui.server.claim import Claim, find_other
 from workers_tui.server.host import Host, Kind
@@ -72,6 +73,9 @@ async def _serve(options: Options, kind: Kind, host: str, port: int, project: Pa
                 return 0
             who = f"pid {other.record.pid} serves {other.record.url}" if other else "another serves"
             raise WrongUse(f"{who} already: use that one, or end it first")
+        view = engine.board.get(Key(Topic.SERVER))
+        if view is not None and view.message:
+            click.echo(f"workers-tui: {view.message}", err=True)
         click.echo(f"listening on {url}")
         await server.gone.wait()
         await server.stop()
