@@ -23,7 +23,7 @@ from workers_tui.hooks.large_read import large_read
 from workers_tui.hooks.session_start import session_start
 from workers_tui.hooks.shell_reads import printed_files
 from workers_tui.hooks.state import State, is_session_id
-from workers_tui.hooks.where import state_dir
+from workers_tui.hooks.where import config_dir, state_dir
 
 RUN = Path(hooks.__file__).with_name("run.py")
 SESSION = "0a1b2c3d-1111-2222-3333-444455556666"
@@ -430,6 +430,21 @@ def test_without_a_worker_only_subagents_are_named(
     assert "mcp__" not in text
 
 
+def test_a_key_that_came_since_an_engine_looked_counts(
+    project: Path, environ: dict[str, str], home: Home
+) -> None:
+    write_gate(home, Gate())
+    with_key = {**environ, "OPENROUTER_API_KEY": "sk-x"}
+    assert "mcp__workers__delegate;" in context(session_start(start(project), with_key))
+    home.keys_json.write_text('{"openrouter": "sk-x"}')
+    os.utime(home.keys_json, (4e9, 4e9))
+    assert "mcp__workers__delegate;" in context(session_start(start(project), environ))
+    home.gate_json.unlink()
+    assert "mcp__workers__delegate;" in context(session_start(start(project), environ))
+    home.keys_json.unlink()
+    assert "subagents only" in context(session_start(start(project), environ))
+
+
 def test_on_demand_says_so_and_off_is_silent(
     project: Path, environ: dict[str, str], home: Home
 ) -> None:
@@ -474,6 +489,7 @@ def test_the_headers_helper_prints_the_token(environ: dict[str, str], home: Home
 def places() -> Iterator[dict[str, str]]:
     yield {}
     yield {"XDG_STATE_HOME": "/x/state"}
+    yield {"XDG_CONFIG_HOME": "/x/config"}
     yield {"WORKERS_HOME": "/x/flat"}
     yield {"WORKERS_HOME": "~/flat"}
     yield {"WORKERS_HOME": "relative"}
@@ -486,6 +502,7 @@ def test_the_state_is_looked_for_where_the_engine_keeps_it(
 ) -> None:
     monkeypatch.setattr(sys, "platform", platform)
     assert state_dir(environ) == str(find_home(environ).state)
+    assert config_dir(environ) == str(find_home(environ).config)
 
 
 @pytest.mark.parametrize(

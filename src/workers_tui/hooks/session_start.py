@@ -56,7 +56,7 @@ def session_start(given: dict[str, Any], environ: Mapping[str, str]) -> dict[str
 
 
 def _on_demand(state: State, prefix: str) -> str:
-    if not prefix or not (state.tiers or state.workers):
+    if not prefix or not state.delegable:
         return (
             "Delegation to worker models is on demand, but no worker is set up yet. "
             "Do not delegate; if the user asks to, say: run `workers-tui doctor`."
@@ -68,10 +68,10 @@ def _on_demand(state: State, prefix: str) -> str:
 
 
 def _auto(state: State, prefix: str, session: str) -> str:
-    workers = bool(prefix) and bool(state.tiers or state.workers) and not state.cap_reached
+    workers = bool(prefix) and state.delegable and not state.cap_reached
     parts = [
         INTRODUCTION,
-        CALLS.format(prefix=prefix) if workers and state.tiers else "",
+        CALLS.format(prefix=prefix) if workers and (state.tiers or not state.workers) else "",
         AGENTS.format(prefix=prefix) if workers and state.workers else "",
         SUBAGENTS,
         _at_hand(state) if workers else _why_none(state, prefix),

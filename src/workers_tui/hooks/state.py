@@ -10,7 +10,7 @@ import os
 import time
 
 from workers_tui.home.switches import delegation_mode
-from workers_tui.hooks.where import state_dir
+from workers_tui.hooks.where import config_dir, state_dir
 
 TYPE_CHECKING = False  # typing costs 4 ms
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class State:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.directory = state_dir(environ)
+        self._environ = environ
         self.gate = load(os.path.join(self.directory, "gate.json"))
         said = self.gate.get("mode")
         self.mode = delegation_mode([said if isinstance(said, str) else None], environ)
@@ -60,6 +61,14 @@ class State:
         return [str(name) for name in found] if isinstance(found, list) else []
 
     @property
+    def delegable(self) -> bool:
+        """Somebody is there to delegate to, or a key came since an engine last looked."""
+        if self.tiers or self.workers or self._environ.get("OPENROUTER_API_KEY"):
+            return True
+        key = _changed(os.path.join(config_dir(self._environ), "keys.json"))
+        return key > _changed(os.path.join(self.directory, "gate.json"))
+
+    @property
     def cap_reached(self) -> bool:
         """No money left today; the next day is known without the engine."""
         resets = self.gate.get("resets_at")
@@ -80,6 +89,14 @@ class State:
 
     def notices(self) -> dict[str, Any]:
         return load(os.path.join(self.directory, "notices.json"))
+
+
+def _changed(path: str) -> float:
+    """When a file was last changed; never, if it is not there."""
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
 
 
 def is_session_id(value: object) -> bool:

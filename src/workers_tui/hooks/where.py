@@ -1,4 +1,4 @@
-"""Where this program's state lies: the places of `home.places` without its imports.
+"""Where this program keeps its files: the places of `home.places` without its imports.
 
 A test holds the two equal.
 """
@@ -24,6 +24,13 @@ def state_dir(environ: Mapping[str, str]) -> str:
         base = environ.get("LOCALAPPDATA") or _home("AppData", "Local")
         return os.path.join(base, "workers-tui")
     return os.path.join(environ.get("XDG_STATE_HOME") or _home(".local", "state"), "workers-tui")
+
+
+def config_dir(environ: Mapping[str, str]) -> str:
+    """What `home.places.find_home(environ).config` says."""
+    if environ.get("WORKERS_HOME") or sys.platform in ("darwin", "win32"):
+        return state_dir(environ)
+    return os.path.join(environ.get("XDG_CONFIG_HOME") or _home(".config"), "workers-tui")
 
 
 def _home(*parts: str) -> str:
