@@ -122,8 +122,6 @@ def test_what_goes_wrong_is_one_line_and_the_right_code(
 def test_a_missing_key_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENROUTER_API_KEY")
     monkeypatch.delenv("OPENROUTER_BASE_URL")
-    # the price is asked for first, and nobody is there to answer
-    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     code, _, err = run("run", "x")
     assert code == 1
     assert "key set openrouter" in err

@@ -247,3 +247,14 @@ async def test_a_name_that_is_not_listed_has_neighbours(home: Home) -> None:
         await found(engine)
         assert engine.prices.nearest("openrouter", "deepseek/deepseek-v4-flsh")[0] == MODEL
         assert engine.prices.nearest("openrouter", MODEL) == []
+
+
+async def test_a_remote_provider_without_a_key_is_not_asked(home: Home) -> None:
+    nobody = {"OPENROUTER_API_KEY": ""}
+    async with engine_over(
+        home, settings={"prices": {}}, environ=nobody, gets={"models": LIST}
+    ) as (engine, provider):
+        price = await found(engine)
+        assert price is not None
+        assert price.source == "genai-prices"
+        assert provider.requests == []

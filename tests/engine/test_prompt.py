@@ -69,3 +69,11 @@ def test_no_file_can_end_its_frame(text: str, hostile: str) -> None:
 def test_the_weight_is_that_of_all_text(files: list[str], task: str) -> None:
     prompt = build(task, [piece(text) for text in files])
     assert prompt.bytes == sum(len(one["content"].encode()) for one in prompt.messages)
+
+
+def test_half_characters_do_not_travel() -> None:
+    prompt = build("t", [piece("x\n", "a\udcff.txt")], write_to="b\ud800.txt")
+    text = prompt.messages[0]["content"] + prompt.messages[1]["content"]
+    assert "a?.txt" in text
+    assert "b?.txt" in text
+    assert prompt.bytes == len(text.encode())

@@ -141,3 +141,11 @@ def test_a_broken_key_file_is_not_overwritten(home: Home, text: str) -> None:
 def test_odd_entries_in_the_key_file_are_passed_over(home: Home) -> None:
     home.keys_json.write_text(json.dumps({"a": "key", "b": None, "c": 5, "d": ""}))
     assert read_keys(home) == {"a": "key"}
+
+
+@pytest.mark.parametrize("key", ["two words", "line\nbreak", "schlüssel"])
+def test_a_broken_key_of_the_environment_is_said_without_showing_it(home: Home, key: str) -> None:
+    known, _, _ = providers(home, {"OPENROUTER_API_KEY": key})
+    with pytest.raises(KeyRejected, match="holds blanks") as caught:
+        known.key("openrouter")
+    assert key not in str(caught.value)

@@ -78,14 +78,19 @@ class PriceBook:
         """
         if model in self._settings().prices:
             return self.find(provider, model)
-        if self._providers.find(provider) is not None:
-            await self.freshen(provider)
+        await self.freshen(provider)
         if self._listed(provider, model) is None:
             await self._table.load()
         return self.find(provider, model)
 
     async def freshen(self, provider: str) -> None:
-        """Ask the provider for its list if ours is old, but not again and again."""
+        """Ask the provider for its list if ours is old, but not again and again.
+
+        A remote provider without a key is not in use: it is not bothered.
+        """
+        endpoint = self._providers.find(provider)
+        if endpoint is None or not (endpoint.loopback or self._providers.key_or_none(endpoint)):
+            return
         async with self._asking.setdefault(provider, asyncio.Lock()):  # the others wait for it
             now = self._clock.monotonic()
             if now - self._asked.get(provider, -ASK_AGAIN) < ASK_AGAIN:

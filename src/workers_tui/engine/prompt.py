@@ -44,10 +44,14 @@ def build(task: str, pieces: Sequence[Piece], write_to: str | None = None) -> Pr
     system = RULES if write_to is None else f"{RULES}\n{SAVED.format(target=write_to)}"
     shown = "".join(_framed(piece) for piece in pieces)
     user = f"{shown}Task:\n{task}" if pieces else task
-    messages = ({"role": "system", "content": system}, {"role": "user", "content": user})
+    # Half characters, as file names may hold them, cannot travel.
+    texts = [text.encode("utf-8", "replace") for text in (system, user)]
     return Prompt(
-        messages,
-        sum(len(message["content"].encode("utf-8", "replace")) for message in messages),
+        (
+            {"role": "system", "content": texts[0].decode()},
+            {"role": "user", "content": texts[1].decode()},
+        ),
+        sum(len(text) for text in texts),
         tuple(
             Sent(piece.path, piece.start, piece.end, piece.bytes, piece.sha256, piece.note)
             for piece in pieces

@@ -126,6 +126,12 @@ class Providers:
             raise KeyRejected(
                 f"there is no key for {name}: run `workers-tui key set {name}`{places}"
             )
+        if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
+            # The HTTP library would refuse it too, with the key in its message.
+            raise KeyRejected(
+                f"the key for {name} holds blanks, line ends or special characters inside: "
+                f"run `workers-tui key set {name}`"
+            )
         return key
 
     def key_or_none(self, provider: Provider) -> str | None:

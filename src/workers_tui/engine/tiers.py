@@ -151,9 +151,7 @@ def _why(
     if left_out and len(fitting) == 1:
         return f"{what(load)} is too large for {', '.join(left_out)}"
     if kind is not None:
-        return (
-            f"{kind.name} of {what(load)} is too large for what is good at it; it is the cheapest that fits"
-        )
+        return f"{what(load)} is too large for what is good at {kind.name}; it is the cheapest left"
     return f"it is the cheapest that fits {what(load)}" if load.sizes else "it is the cheapest"
 
 

@@ -289,7 +289,7 @@ def connection_failure(provider: str, url: str, error: httpx.HTTPError) -> Upstr
             "network up?",
             retryable=not isinstance(error, httpx.ProxyError),
         )
-    if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL | httpx.PoolTimeout):
+    if isinstance(error, httpx.UnsupportedProtocol | httpx.PoolTimeout):
         return NeverSent(f"{provider} cannot be asked at {url!r}: {_reason(error)}")
     # A connection kept from an earlier request may be closed at the other end by now.
     return UpstreamFailed(
