@@ -23,6 +23,7 @@ from tests.engine.agent_kit import (
 from tests.peers.claude import Claude, over_http
 from tests.peers.peers import peer
 
+from workers_tui.engine.agent_limits import Limits
 from workers_tui.engine.agent_trace import StepKind
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.job import JobState
@@ -276,3 +277,40 @@ async def test_an_architect_starts_two_workers_cancels_one_and_goes_on_with_the_
         mine = [bill for bill in bills if bill.session in sessions]
         assert sum(job.usage.input for job in done) == sum(bill.prompt for bill in mine)
         assert sum(job.usage.output for job in done) == sum(bill.completion for bill in mine)
+
+
+async def test_a_cut_stream_and_its_silent_repetition_are_two_calls(tmp_path: Path) -> None:
+    words = say("an answer that is long enough to be cut somewhere in its middle")
+    scenario = scripted(rule({"stream": True}, words, fault="cut", times=1), rule({}, words))
+    async with world(tmp_path, scenario, claude=peer("claude")) as one:
+        job = await one.run("say it")
+        assert job.state is JobState.DONE, job.error
+        cut, whole = one.sim.book.all()
+        assert (cut.cancelled, whole.streamed) == (True, False)
+        steps = [s for s in one.engine.agents.trace(job.id) if s.kind is StepKind.REQUEST]
+        assert [step.ok for step in steps] == [False, True]
+        assert job.usage.input == cut.prompt + whole.prompt
+        assert job.cost is not None
+        assert job.cost.source is CostSource.ESTIMATED
+
+
+async def test_an_answer_at_the_output_limit_books_every_request(tmp_path: Path) -> None:
+    long = say("word " * 40)
+    scenario = scripted(rule({}, long, stop_reason="max_tokens", times=1), rule({}, say("end")))
+    async with world(tmp_path, scenario, claude=peer("claude")) as one:
+        job = await one.run("go")
+        bills = one.sim.book.all()
+        assert len(bills) > 1
+        assert job.usage.output == sum(bill.completion for bill in bills)
+        assert job.cost is not None
+        assert to_usd(job.cost.pico or 0) == one.sim.book.cost
+
+
+async def test_a_provider_that_stalls_ends_the_job_with_words(tmp_path: Path) -> None:
+    scenario = scripted(rule({}, say("an answer that never ends"), fault="stall-comments"))
+    limits = Limits(idle=1.0)
+    async with world(tmp_path, scenario, claude=peer("claude"), limits=limits) as one:
+        job = await one.run("go")
+        assert job.state is JobState.FAILED
+        assert "sent nothing for 1 s" in (job.error or "")
+        assert alive(job.agent_session or "") == []
