@@ -31,7 +31,7 @@ async def money(home: Home) -> AsyncIterator[Money]:
 async def until(money: Money, true: Callable[[], bool]) -> None:
     """Follow the board until something is so."""
     watcher = money.board.watch()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not true():
             await watcher.changed()
     watcher.close()
@@ -45,7 +45,7 @@ async def waiting(money: Money, request: Ask) -> asyncio.Task[Hold]:
         told.set()
 
     task = asyncio.ensure_future(money.budget.reserve(request, on_wait))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await told.wait()
     return task
 
@@ -118,7 +118,7 @@ async def test_holds_of_another_engine_are_waited_for(money: Money, home: Home) 
         theirs = await other.budget.reserve(ask("0.9"))
         ours = await waiting(money, ask("0.9"))
         await other.budget.settle(theirs, entry(theirs, "0.05"))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             assert (await ours).pico == from_usd("0.9")
 
 

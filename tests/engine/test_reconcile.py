@@ -120,7 +120,7 @@ async def test_the_background_asks_after_each_open_call_and_again_later(money: M
     reconciler.on_settled(told.put)
     run = asyncio.ensure_future(reconciler.run())
     await book(money, "gen-1", PENDING)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while len(provider.asked) < 3:
             money.clock.move(timedelta(seconds=40))
             await money.budget.refresh()

@@ -88,7 +88,7 @@ async def test_an_engine_that_dies_while_we_wait_for_its_hold_lets_us_go(home: H
             keep_recovering(home, money.store, money.jobs, money.budget, money.clock, told.append)
         )
         reserve = asyncio.ensure_future(money.budget.reserve(ask("0.1")))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not told:
                 money.clock.move(timedelta(seconds=6))
                 await money.budget.refresh()

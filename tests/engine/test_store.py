@@ -312,7 +312,7 @@ async def test_a_commit_of_another_process_rings_the_bell(path: Path) -> None:
         "    conn.execute('INSERT INTO notes (text) VALUES (?)', ('theirs',))"
     )
     await asyncio.to_thread(run_python, code, path)
-    await asyncio.wait_for(rung.wait(), 2)
+    await asyncio.wait_for(rung.wait(), 30)
     assert await store.read(texts) == ["ours", "theirs"]
     await store.close()
 

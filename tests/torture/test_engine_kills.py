@@ -23,7 +23,8 @@ from pathlib import Path
 
 import pytest
 from tests.engine.aftermath import Found
-from tests.torture.test_kills import RUNS, SEED, report
+from tests.torture.table import report
+from tests.torture.test_kills import RUNS, SEED
 
 from workers_tui.engine.engine import Engine, EngineOptions
 from workers_tui.engine.results import WRITE_EVERY, read_result

@@ -2,7 +2,7 @@
 
     make torture
 
-prints one line per kind of run: `tried` requests that left, `held` holds that
+ends with a table, one line per kind of run: `tried` requests that left, `held` holds that
 nobody let go, `lost` requests, texts or states that were promised and are gone.
 The seeds are fixed; WORKERS_TORTURE_SEED starts others, WORKERS_TORTURE_RUNS
 sets how many there are of each kind.
@@ -16,8 +16,9 @@ import random
 from pathlib import Path
 
 import pytest
-from tests.engine.aftermath import Found, Promises, examine, run_victim, start_victim
+from tests.engine.aftermath import Promises, examine, run_victim, start_victim
 from tests.engine.victim import STEPS
+from tests.torture.table import report
 
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home
@@ -26,17 +27,6 @@ pytestmark = pytest.mark.torture
 
 SEED = int(os.environ.get("WORKERS_TORTURE_SEED", "1"))
 RUNS = int(os.environ.get("WORKERS_TORTURE_RUNS", "20"))
-
-
-def report(kind: str, kills: int, found: Found) -> None:
-    """One line of the table; fails when anything is lost."""
-    print(
-        f"\n{kind:28} kills {kills:>4}  tried {found.tried:>6}  held {found.held:>3}"
-        f"  lost {len(found.lost):>3}",
-        end="",
-    )
-    assert found.lost == []
-    assert found.held == 0
 
 
 def new_home(tmp_path: Path) -> Home:
