@@ -149,3 +149,18 @@ def test_a_broken_key_of_the_environment_is_said_without_showing_it(home: Home, 
     with pytest.raises(KeyRejected, match="holds blanks") as caught:
         known.key("openrouter")
     assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["nonsense", "http://[::1", "ftp://x.test", "http://", "//x.test"])
+def test_what_is_no_address_is_said_and_stops_nothing_else(home: Home, url: str) -> None:
+    known, _, _ = providers(
+        home,
+        {"OPENROUTER_BASE_URL": url},
+        odd={"base_url": url},
+        good={"base_url": "http://x.test"},
+    )
+    known.show()
+    assert [one.name for one in known.all()] == ["good"]
+    for name in ("openrouter", "odd"):
+        with pytest.raises(ConfigError, match="is no address for provider"):
+            known.get(name)

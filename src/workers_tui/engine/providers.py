@@ -83,7 +83,7 @@ class Providers:
     def find(self, name: str) -> Provider | None:
         """The provider, or None when nothing usable has this name."""
         found = self._described(name)
-        if found is None or not found.base_url:
+        if found is None or not found.base_url or not is_address(found.base_url):
             return None
         url = found.base_url.rstrip("/")
         return Provider(name, url, found.kind, found.api_key_env, found.plan, is_loopback(url))
@@ -93,7 +93,13 @@ class Providers:
         provider = self.find(name)
         if provider is not None:
             return provider
-        if self._described(name) is not None:
+        found = self._described(name)
+        if found is not None and found.base_url:
+            raise ConfigError(
+                f"{found.base_url!r} is no address for provider {name!r}: it must look like "
+                f"{DEFAULT_URL}"
+            )
+        if found is not None:
             raise ConfigError(f"provider {name!r} has no `base_url` in models.json")
         raise ConfigError(f"there is no provider {name!r} in models.json under `providers`")
 
@@ -172,8 +178,19 @@ class Providers:
             self._board.drop(Key(Topic.PROVIDER, name))
 
 
+def is_address(url: str) -> bool:
+    """True for an http or https address with a host."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
 def is_loopback(url: str) -> bool:
     """True when the address lies on this machine."""
+    if not is_address(url):
+        return False
     host = urlsplit(url).hostname or ""
     if host == "localhost" or host.endswith(".localhost"):
         return True
