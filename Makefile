@@ -23,6 +23,7 @@ fast: $(STAMP)
 
 peers: $(STAMP) ## real Claude Code, MCP clients and models; skipped by name where they are missing
 	tests/peers/install.sh
+	tests/peers/install_smol.sh
 	$(BIN)/pytest -m peers tests/peers -q -rs --timeout 600 -o addopts="--strict-markers --import-mode=importlib"
 
 torture: $(STAMP) ## hundreds of kills and thousands of calls; takes minutes
