@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import click
 import pytest
 
 from workers_tui import __version__
@@ -50,3 +51,26 @@ def test_output_survives_a_cp1252_pipe() -> None:
     )
     assert run.returncode == 0
     assert b"Traceback" not in run.stderr
+
+
+def test_a_defect_of_our_own_is_one_line_and_in_the_log(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken(_name: str) -> click.Command:
+        raise RuntimeError("it should\nnot be")
+
+    monkeypatch.setattr("workers_tui.cli.main.load", broken)
+    assert main(["stats"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("workers-tui: ended by an error of its own (RuntimeError: it should not")
+    assert caplog.records[-1].exc_info is not None
+
+
+def test_without_a_terminal_the_dashboard_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.isatty", lambda _: False)
+    assert main([]) == 2
+    assert "`workers-tui serve`" in capsys.readouterr().err

@@ -7,6 +7,8 @@ A command's module is imported when it runs or when its help is shown, so that
 from __future__ import annotations
 
 import keyword
+import logging
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -16,8 +18,9 @@ import click
 
 from workers_tui import __version__
 from workers_tui.cli.common import Options
-from workers_tui.engine.errors import WorkersError
+from workers_tui.engine.errors import WorkersError, WrongUse
 
+FAILED = 1
 INTERRUPTED = 130
 
 COMMANDS = {
@@ -110,13 +113,15 @@ def workers_tui(ctx: click.Context, /, **options: Any) -> None:
     """
     ctx.obj = Options(**options)
     if ctx.invoked_subcommand is None:
+        if not (os.isatty(0) and os.isatty(2)):
+            raise WrongUse("the dashboard needs a terminal; `workers-tui serve` needs none")
         # Textual is loaded only when the dashboard is really wanted.
         dashboard = import_module("workers_tui.cli.dashboard")
         ctx.exit(dashboard.open_dashboard(ctx.obj))
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command; return its exit code (contract 4.1). Never a traceback for a WorkersError."""
+    """Run a command; return its exit code (contract 4.1), never a traceback."""
     reconfigure_output()
     try:
         result = workers_tui.main(args=argv, prog_name="workers-tui", standalone_mode=False)
@@ -132,7 +137,19 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         silence_stdout()
         return 0
+    except Exception as defect:
+        if not logging.root.handlers:
+            raise  # before there is a log, the traceback is all there is
+        return own_defect(defect)
     return result if isinstance(result, int) else 0
+
+
+def own_defect(defect: Exception) -> int:
+    """Say in a line that it is ours; the log has the rest."""
+    logging.getLogger(__name__).critical("a defect of our own", exc_info=defect)
+    said = " ".join(f"{type(defect).__name__}: {defect}".split())
+    click.echo(f"workers-tui: ended by an error of its own ({said}); the log says more", err=True)
+    return FAILED
 
 
 def reconfigure_output() -> None:

@@ -23,7 +23,7 @@ EXIT = {JobState.DONE: 0, JobState.REFUSED: 3, JobState.CANCELLED: 130}
 @click.option("--tier", default="auto", show_default=True, help="A tier of models.json, or auto.")
 @click.option("--file", "files", multiple=True, help="File, glob, directory or path:10-200.")
 @click.option("--write-to", help="Put the answer into this file.")
-@click.option("--max-tokens", type=click.IntRange(min=1), help="Longest answer.")
+@click.option("--max-tokens", type=click.IntRange(1, 1_000_000), help="Longest answer.")
 @click.option("--json", "as_json", is_flag=True, help="Print the job as JSON.")
 @click.pass_obj
 def run(

@@ -19,8 +19,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from workers_tui.engine.errors import ConfigError
 
-Usd = Annotated[Decimal, Field(ge=0)]
-Count = Annotated[int, Field(ge=1)]
+MOST_USD = 1_000_000
+MOST = 1_000_000_000
+"""Bounds that only a slip of the finger passes; sums stay far below what the store can hold."""
+
+Usd = Annotated[Decimal, Field(ge=0, le=MOST_USD)]
+Count = Annotated[int, Field(ge=1, le=MOST)]
 Word = Annotated[str, Field(min_length=1)]
 
 
