@@ -288,7 +288,7 @@ async def test_stopping_with_an_open_stream_and_a_call_answers_and_ends_in_secon
     async with client_of(host) as client:
         call = asyncio.create_task(client.call_tool("delegate", {"task": "t"}))
         await engine.started.wait()
-        async with asyncio.timeout(4):
+        async with asyncio.timeout(8):
             await host.stop("the user quit")
         result = await call
     assert result.is_error
@@ -344,15 +344,33 @@ def listening(client: Any, era: str, heard: asyncio.Event) -> Any:
 
 async def test_fifty_sessions_each_get_their_own_answer(start: Start, engine: FakeEngine) -> None:
     host = await start("serve")
+    head = {
+        "Authorization": f"Bearer {read_token(engine.home)}",
+        "Accept": "application/json, text/event-stream",
+    }
+    hello = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "one of fifty", "version": "1"},
+    }
 
-    async def session(number: int) -> None:
-        async with client_of(host, headers={"x-claude-code-session-id": f"s{number}"}) as client:
-            for _ in range(2):
-                result = await client.call_tool("delegate", {"task": f"task {number}"})
-                assert not result.is_error
+    async def session(http: httpx.AsyncClient, number: int) -> str:
+        own = {**head, "x-claude-code-session-id": f"s{number}"}
 
-    await asyncio.gather(*(session(number) for number in range(50)))
-    assert len(engine.asked) == 100
+        async def post(**message: Any) -> httpx.Response:
+            message["jsonrpc"] = "2.0"
+            return await http.post(str(host.url), json=message, headers=own)
+
+        first = await post(id=0, method="initialize", params=hello)
+        own["mcp-session-id"] = first.headers["mcp-session-id"]
+        await post(method="notifications/initialized")
+        call = {"name": "delegate", "arguments": {"task": f"task {number}"}}
+        return (await post(id=1, method="tools/call", params=call)).text
+
+    async with httpx.AsyncClient(timeout=60) as http:
+        answers = await asyncio.gather(*(session(http, number) for number in range(50)))
+    assert all("the answer" in answer for answer in answers)
+    assert len(engine.asked) == 50
     assert all(origin.session == f"s{request.task[5:]}" for request, origin in engine.asked)
     assert server_view(engine).clients == 50
 
