@@ -837,3 +837,29 @@ async def test_a_store_that_takes_nothing_more_does_not_leave_the_asker_waiting(
         assert total > 0
         assert held == 0
         assert (await engine.job(job.id)).state is JobState.LOST
+
+
+async def test_a_cancel_at_any_moment_leaves_nothing_held_and_no_place_taken(
+    home: Home, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("x\n")
+    request = CallRequest("Summarize", files=("a.txt",))
+    states = set()
+    async with engine_over(home, settings={"concurrency": 1}) as (engine, _):
+        for steps in range(0, 90, 2):
+            job = await engine.delegate(request, origin(tmp_path))
+            for _ in range(steps):
+                await asyncio.sleep(0.0002)
+            engine.calls.cancel(job.id, "the test")
+            async with asyncio.timeout(5):
+                ended = await engine.ended(job.id)
+            states.add(ended.state)
+            booked = [line for line in lines(home) if line["job"] == job.id]
+            assert (await spent(engine))[1] == 0
+            assert len(booked) <= 1
+            assert (ended.cost is None) == (not booked)
+            assert engine.queue.working == 0
+        assert JobState.CANCELLED in states
+        assert states <= {JobState.CANCELLED, JobState.DONE}
+        total = sum(line["cost"] or 0 for line in lines(home))
+        assert (await spent(engine))[0] == from_usd(f"{total:.12f}")
