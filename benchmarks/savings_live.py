@@ -117,7 +117,9 @@ async def _measure(live: Live, tell: Callable[[str], None]) -> None:
     await live.way()
     tell(f"quiet               {await live.ways(100, 0.15)}  p95 <= 20 ms")
     grown = live.path.with_name("grown.jsonl")
-    grower = subprocess.Popen(  # noqa: ASYNC220 - starts in an instant[sys.executable, "-c", GROWER, str(grown), "25"])
+    grower = subprocess.Popen(  # noqa: ASYNC220 - it starts in an instant
+        [sys.executable, "-c", GROWER, str(grown), "25"]
+    )
     await asyncio.sleep(1)
     tell(f"while 1 MB/s grows  {await share(8):5.2f} % of a core            <= 5 %")
     tell(f"while 1 MB/s grows  {await live.ways(80, 0.07)}  p95 <= 100 ms")

@@ -69,8 +69,12 @@ def total(sums: Iterable[Sums]) -> Sums:
 
 def of_counts(counts: tuple[int, int, int, int, int, int], flags: int) -> Sums:
     """One message's counts (input to web) as sums."""
-    fast, odd = (flags & FAST) // FAST, (flags & ODD_SPEED) // ODD_SPEED
-    return Sums(1, *counts, fast, odd, 1 - (flags & FINISHED))
+    return Sums(1, *counts, *flag_counts(flags))
+
+
+def flag_counts(flags: int) -> tuple[int, int, int]:
+    """What a message's flags add to `fast`, `odd` and `unfinished`."""
+    return (flags & FAST) // FAST, (flags & ODD_SPEED) // ODD_SPEED, 1 - (flags & FINISHED)
 
 
 def step_of(prompt: int) -> int:

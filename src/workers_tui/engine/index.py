@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from workers_tui.engine.cells import NOTHING, CellKey, Sums, day_of, of_counts, step_of, zone
+from workers_tui.engine.cells import CellKey, Sums, day_of, flag_counts, step_of, zone
 from workers_tui.engine.index_tables import MIGRATIONS
 from workers_tui.engine.messages import Merging
 from workers_tui.engine.transcript_files import Source, TranscriptFile
-from workers_tui.engine.transcript_lines import Loose, Message, hashed, seconds
+from workers_tui.engine.transcript_lines import FINISHED, Loose, Message, hashed, seconds
 from workers_tui.engine.transcripts import News, Place
 
 __all__ = ["MIGRATIONS", "CellKey", "FileNews", "apply", "places", "prepare_sources"]
@@ -52,17 +52,34 @@ class Row(NamedTuple):
     flags: int
     loose: bytes | None
 
-    @property
-    def cell(self) -> CellKey:
-        """The cell that it belongs to."""
-        step = step_of(self.input + self.creation + self.read)
-        return CellKey(self.session, self.model, day_of(self.at), step)
 
-    @property
-    def sums(self) -> Sums:
-        """What it adds to its cell."""
-        counts = (self.input, self.output, self.creation, self.creation_1h, self.read, self.web)
-        return of_counts(counts, self.flags)
+class Gains:
+    """What cells gain, message by message; plain lists, for this runs for each."""
+
+    def __init__(self) -> None:
+        self._cells: dict[tuple[int, int, int, int], list[int]] = {}
+
+    def add(self, row: Row, sign: int) -> None:
+        """Add a message to its cell, or take it away."""
+        _, session, model, at, given, output, creation, creation_1h, read, web, flags, _ = row
+        cell = (session, model, day_of(at), step_of(given + creation + read))
+        sums = self._cells.get(cell)
+        if sums is None:
+            sums = self._cells[cell] = [0] * len(Sums._fields)
+        sums[0] += sign
+        sums[1] += sign * given
+        sums[2] += sign * output
+        sums[3] += sign * creation
+        sums[4] += sign * creation_1h
+        sums[5] += sign * read
+        sums[6] += sign * web
+        if flags != FINISHED:
+            for place, count in enumerate(flag_counts(flags), start=7):
+                sums[place] += sign * count
+
+    def sums(self) -> dict[CellKey, Sums]:
+        """What every cell gained."""
+        return {CellKey(*cell): Sums(*sums) for cell, sums in self._cells.items()}
 
 
 _place_decoder = msgspec.msgpack.Decoder(Place)
@@ -90,11 +107,10 @@ def _move_days(conn: Connection) -> None:
         return
     conn.execute("INSERT OR REPLACE INTO note VALUES ('zone', ?)", (zone(),))
     conn.execute("DELETE FROM cell")
-    deltas: dict[CellKey, Sums] = {}
+    gains = Gains()
     for values in conn.execute("SELECT * FROM message"):
-        row_ = Row(*values)
-        deltas[row_.cell] = deltas.get(row_.cell, NOTHING).plus(row_.sums)
-    _add_to_cells(conn, deltas)
+        gains.add(Row(*values), 1)
+    _add_to_cells(conn, gains.sums())
 
 
 def places(conn: Connection, source: int) -> dict[str, Place]:
@@ -107,6 +123,7 @@ def places(conn: Connection, source: int) -> dict[str, Place]:
 def apply(conn: Connection, source: int, batch: Sequence[FileNews]) -> dict[CellKey, Sums]:
     """Take the news of some files of one source; returns what the cells gained."""
     work = _Apply(conn, source)
+    work.load(batch)
     for item in batch:
         work.take(item)
     return work.finish()
@@ -118,13 +135,16 @@ class _Names:
 
     conn: Connection
     known: dict[tuple[str, Any, str], int] = field(default_factory=dict)
+    told: set[int] = field(default_factory=set)
+    """Projects whose directory was noted."""
 
     def model(self, name: str) -> int:
         return self._id("model", None, name, "name")
 
     def project(self, source: int, slug: str, path: str) -> int:
         number = self._id("project", source, slug, "source, slug")
-        if path:
+        if path and number not in self.told:
+            self.told.add(number)
             self.conn.execute(
                 "UPDATE project SET path = ? WHERE id = ? AND path = ''", (path, number)
             )
@@ -166,35 +186,45 @@ class _Apply:
         self._homes: dict[str, int] = {}
         """Which session row a message that is new here belongs to."""
         self._touched: set[str] = set()
+        self._files: dict[str, Any] = {}
+        self._read: list[tuple[Any, ...]] = []
 
     def take(self, item: FileNews) -> None:
         """Merge one file's news and note how far it was read."""
         news = item.news
         project = self._names.project(self._source, item.file.project, news.cwd)
-        self._load(news.messages)
         self._merging.add(news.messages)
-        merging = self._merging
+        merging, sessions = self._merging, dict[str, int]()
         for message in news.messages:
             key = message.key
             if message.loose is not None:
                 key = merging.links[message.loose.lines[0]]
             if key not in self._homes and key not in self._old:
-                self._homes[key] = self._names.session(project, merging.messages[key].session)
+                name = merging.messages[key].session
+                if name not in sessions:
+                    sessions[name] = self._names.session(project, name)
+                self._homes[key] = sessions[name]
             self._touched.add(key)
         self._note_file(item)
-        self._note_delegations(news)
+        if news.delegations or news.returns or news.reads:
+            self._note_delegations(news)
 
-    def _load(self, messages: Sequence[Message]) -> None:
-        """Bring in what the table knows of these messages."""
-        plain = {message.key: self._name(message.key) for message in messages}
-        wanted = {name: key for key, name in plain.items() if key not in self._keys}
-        self._keys.update(plain)
-        for row in self._rows(wanted):
-            self._know(row, wanted[row.key])
+    def load(self, batch: Sequence[FileNews]) -> None:
+        """Bring in what the tables know of these messages and files."""
+        messages = [message for item in batch for message in item.news.messages]
+        self._keys = {message.key: self._name(message.key) for message in messages}
+        names = {name: key for key, name in self._keys.items()}
+        for row in self._rows(names):
+            self._know(row, names[row.key])
         loose = [message.loose for message in messages if message.loose is not None]
-        names = {self._name(name): name for one in loose for name in (*one.lines, one.slot)}
-        if names:
-            self._load_links(names)
+        links = {self._name(name): name for one in loose for name in (*one.lines, one.slot)}
+        if links:
+            self._load_links(links)
+        paths = [item.file.path for item in batch]
+        select = (
+            f"SELECT path, place, bad, errors FROM file WHERE source = {self._source} AND path IN"  # noqa: S608
+        )
+        self._files = {row[0]: row[1:] for row in self._ask(select, paths)}
 
     def _load_links(self, names: dict[int, str]) -> None:
         links = dict(self._ask("SELECT name, message FROM link WHERE name IN", list(names)))
@@ -207,7 +237,7 @@ class _Apply:
                 self._merging.links.setdefault(names[name], by_row[key])
 
     def _know(self, row: Row, key: str) -> None:
-        if key in self._old or key in self._homes:
+        if key in self._old:
             return
         loose = _loose_decoder.decode(row.loose)[1] if row.loose else None
         self._keys[key] = row.key
@@ -221,7 +251,7 @@ class _Apply:
     def _rows(self, keys: Iterable[int]) -> Iterator[Row]:
         return (Row(*row) for row in self._ask("SELECT * FROM message WHERE key IN", list(keys)))
 
-    def _ask(self, select: str, keys: list[int]) -> list[Any]:
+    def _ask(self, select: str, keys: Sequence[int | str]) -> list[Any]:
         rows: list[Any] = []
         for start in range(0, len(keys), MANY):
             some = keys[start : start + MANY]
@@ -233,19 +263,25 @@ class _Apply:
         """Write what changed; returns what the cells gained."""
         fresh: list[Row] = []
         changed: list[Row] = []
-        deltas: dict[CellKey, Sums] = {}
+        gained = Gains()
         for key in self._touched:
             row, old = self._row(key), self._old.get(key)
-            if old == row:
-                continue
-            (fresh if old is None else changed).append(row)
-            deltas[row.cell] = deltas.get(row.cell, NOTHING).plus(row.sums)
-            if old is not None:
-                deltas[old.cell] = deltas.get(old.cell, NOTHING).minus(old.sums)
+            if old is None:
+                fresh.append(row)
+                gained.add(row, 1)
+            elif old != row:
+                changed.append(row)
+                gained.add(row, 1)
+                gained.add(old, -1)
+        fresh.sort()  # keys are hashes: in their order the table's pages are written once
+        deltas = gained.sums()
         marks = ",".join("?" * len(Row._fields))
         self._conn.executemany(f"INSERT OR REPLACE INTO message VALUES ({marks})", fresh + changed)  # noqa: S608
         links = [(self._name(name), self._keys[key]) for name, key in self._new_links()]
         self._conn.executemany("INSERT OR REPLACE INTO link VALUES (?, ?)", links)
+        self._conn.executemany(
+            "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?)", self._read
+        )
         _add_to_cells(self._conn, deltas)
         self._note_twins([row.key for row in fresh])
         return deltas
@@ -286,25 +322,15 @@ class _Apply:
 
     def _note_file(self, item: FileNews) -> None:
         news, path = item.news, item.file.path
-        row = self._conn.execute(
-            "SELECT place, bad, errors FROM file WHERE source = ? AND path = ?",
-            (self._source, path),
-        ).fetchone()
+        row = self._files.get(path)
         stored = _place_decoder.decode(row[0]) if row else None
         if stored is not None and stored != item.begun and _further(stored, news.place):
             return  # another process has read the same lines and more
         bad, errors = (0, 0) if row is None or news.afresh else row[1:]
-        self._conn.execute(
-            "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                path,
-                self._source,
-                msgspec.msgpack.encode(news.place),
-                news.place.size,
-                bad + news.bad,
-                errors + news.errors,
-                news.place.torn,
-            ),
+        place = msgspec.msgpack.encode(news.place)
+        bad, errors = bad + news.bad, errors + news.errors
+        self._read.append(
+            (path, self._source, place, news.place.size, bad, errors, news.place.torn)
         )
 
     def _note_delegations(self, news: News) -> None:
@@ -340,7 +366,7 @@ def _add_to_cells(conn: Connection, deltas: dict[CellKey, Sums]) -> None:
     )
 
 
-def batches(items: Iterable[FileNews], messages: int = 1000) -> Iterator[list[FileNews]]:
+def batches(items: Iterable[FileNews], messages: int = 6000) -> Iterator[list[FileNews]]:
     """Groups for short transactions: by messages, not by files."""
     waiting: list[FileNews] = []
     count = 0

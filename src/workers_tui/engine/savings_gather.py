@@ -15,6 +15,7 @@ from sqlite3 import Connection, connect
 from typing import TypeVar
 
 from workers_tui.engine import index_query, older_history, store_file
+from workers_tui.engine.errors import StoreError
 from workers_tui.engine.index import MIGRATIONS
 from workers_tui.engine.index_query import CellRow
 from workers_tui.engine.indexer import Indexer
@@ -78,12 +79,21 @@ def gather_without_index(
     rows = [row for row in scanned.rows if row.day >= first]
     facts = Facts(rows=rows, files=scanned.files, unreadable=scanned.unreadable)
     prices = ManagerPrices(own_prices(read_json(config or home.models_json)))
-    conn = connect(":memory:", isolation_level=None)
-    for statement in MIGRATIONS:
-        conn.executescript(statement)
-    with contextlib.closing(conn):
+    with contextlib.closing(_price_memory(home)) as conn:
         load_prices(_transactions(conn), prices, facts.rows)
     return build(facts, prices, by=by)
+
+
+def _price_memory(home: Home) -> Connection:
+    """The index for its prices alone; one in memory where it cannot be used."""
+    try:
+        store_file.prepare(home.index_db, MIGRATIONS)
+        return store_file.connect(home.index_db, durable=False)
+    except StoreError:
+        conn = connect(":memory:", isolation_level=None)
+        for statements in MIGRATIONS:
+            conn.executescript(statements)
+        return conn
 
 
 def load_prices(

@@ -17,7 +17,9 @@ MOST_TOKENS = 10**12
 """A larger count is a mistake of the writer, and would not fit the index's sums."""
 SYNTHETIC = "<synthetic>"
 """The model name of messages that Claude Code wrote itself."""
-DELEGATE = re.compile(r"mcp__.*__(delegate|delegate_batch|delegate_start|delegate_followup)$")
+DELEGATE = "__delegate"
+"""In the names of tools that may delegate, and of no tool of Claude Code's own."""
+DELEGATES = re.compile(r"mcp__.*__(delegate|delegate_batch|delegate_start|delegate_followup)$")
 READERS = frozenset({"Read", "NotebookRead"})
 JOB_KEYS = ("workers-tui/job", "workers-tui/jobs")
 
@@ -138,13 +140,6 @@ class Line(msgspec.Struct, gc=False, rename={"request_id": "requestId"}):
     session: str | None = msgspec.field(default=None, name="sessionId")
     timestamp: str | None = None
     api_error: bool | None = msgspec.field(default=None, name="isApiErrorMessage")
-
-    @property
-    def tools(self) -> list[str]:
-        """Names of the tools it uses."""
-        content = self.message.content if self.message is not None else None
-        blocks = content if isinstance(content, list) else []
-        return [block.name for block in blocks if block.name is not None]
 
 
 class Names(msgspec.Struct, gc=False):
@@ -289,7 +284,7 @@ def tool_uses(raw: bytes, session: str, at: str) -> tuple[list[Delegation], list
         if block.type != "tool_use" or not block.id:
             continue
         given = block.input if isinstance(block.input, dict) else {}
-        if DELEGATE.match(block.name):
+        if DELEGATES.match(block.name):
             files = _files_of(given)
             asked.append(Delegation(block.id, session, at, block.name, files, deep.cwd or ""))
         elif block.name in READERS and isinstance(given.get("file_path"), str):

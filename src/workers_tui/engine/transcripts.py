@@ -8,6 +8,7 @@ Nothing here remembers anything between files; a Place says where to go on.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 
@@ -17,6 +18,7 @@ from workers_tui.engine.messages import Grouping
 from workers_tui.engine.transcript_lines import (
     DELEGATE,
     SYNTHETIC,
+    Block,
     Delegation,
     Line,
     Message,
@@ -264,7 +266,8 @@ class _Pass:
         else:
             if message.usage is not None and not self._group.repeats(line):
                 self._message(line, raw)
-            if line.tools:
+            content = message.content
+            if content.__class__ is list and self._may_ask(content):
                 self._asks(line, raw)
 
     def _odd_line(self, raw: bytes) -> None:
@@ -279,15 +282,20 @@ class _Pass:
         at = self.place.clock = line.timestamp or self.place.clock
         self._group.add(message_of(line, raw, line.session or self._session, at))
 
+    def _may_ask(self, content: Sequence[Block]) -> bool:
+        """Some block uses a tool that delegates, or any in a session that has delegated."""
+        for block in content:
+            if block.name is not None and (self.place.delegates or DELEGATE in block.name):
+                return True
+        return False
+
     def _asks(self, line: Line, raw: bytes) -> None:
-        """Look for delegations, and for own reads in a session that has delegated."""
-        if not self.place.delegates and not any(DELEGATE.match(name) for name in line.tools):
-            return
         at = line.timestamp or self.place.clock
         asked, read = tool_uses(raw, line.session or self._session, at)
         self._delegations += asked
-        self._reads += read
-        self.place.delegates = self.place.delegates or bool(asked)
+        if self.place.delegates or asked:
+            self._reads += read
+            self.place.delegates = True
 
     def _result(self, raw: bytes) -> None:
         back = returned(raw)
