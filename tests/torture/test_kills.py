@@ -52,6 +52,7 @@ async def test_kills_at_random_moments_while_others_work(tmp_path: Path) -> None
     async def one(seed: int, delay: float) -> None:
         process = await start_victim(home, "none", seed, 1000)
         assert process.stdout is not None
+        await process.stdout.readline()
         reader = asyncio.ensure_future(process.stdout.read())
         await asyncio.sleep(delay)
         if process.returncode is None:
@@ -61,9 +62,11 @@ async def test_kills_at_random_moments_while_others_work(tmp_path: Path) -> None
         await process.wait()
 
     for run in range(RUNS):
-        delays = [dice.uniform(0.3, 1.5) for _ in range(3)]
+        delays = [dice.uniform(0.01, 1.0) for _ in range(3)]
         await asyncio.gather(*(one(SEED + run * 3 + n, delay) for n, delay in enumerate(delays)))
-    report("random, three at once", promises.kills, await examine(home, promises))
+    found = await examine(home, promises)
+    assert found.tried > RUNS
+    report("random, three at once", promises.kills, found)
 
 
 async def test_four_processes_of_five_hundred_calls(tmp_path: Path) -> None:
