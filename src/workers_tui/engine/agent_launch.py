@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from workers_tui.engine.agent_sessions import Session
-from workers_tui.engine.errors import WrongUse
+from workers_tui.engine.errors import StoreUnusable, WrongUse
 from workers_tui.home.files import make_private_dir, write_atomic
 
 PASSED_ON = (
@@ -195,9 +195,16 @@ def arguments(launch: Launch) -> list[str]:
 
 
 def prepare(launch: Launch) -> None:
-    """Put settings and token where the process finds them; all private."""
-    make_private_dir(launch.directory.parent)
-    make_private_dir(launch.directory)
-    make_private_dir(launch.config)
-    write_atomic(launch.settings_file, json.dumps(settings(launch), indent=1), mode=0o600)
-    write_atomic(launch.token_file, launch.token, mode=0o600)
+    """Put settings and token where the process finds them; all private.
+
+    Raises StoreUnusable.
+    """
+    try:
+        for directory in (launch.directory.parent, launch.directory, launch.config):
+            make_private_dir(directory)
+        write_atomic(launch.settings_file, json.dumps(settings(launch), indent=1), mode=0o600)
+        write_atomic(launch.token_file, launch.token, mode=0o600)
+    except OSError as error:
+        raise StoreUnusable(
+            f"{launch.directory} cannot be written: {error.strerror or error}; free the disk"
+        ) from error

@@ -50,9 +50,11 @@ class AgentProcess:
                 start_new_session=True,
                 limit=LONGEST_EVENT,
             )
-        except OSError as wrong:
+        except BaseException as wrong:  # a cancel included: the pipe must not stay open
             os.close(writes)
-            raise WorkFailed(f"the agent cannot be started: {wrong}") from wrong
+            if isinstance(wrong, OSError):
+                raise WorkFailed(f"the agent cannot be started: {wrong}") from wrong
+            raise
         finally:
             os.close(reads)
         return cls(process, writes)

@@ -11,6 +11,7 @@ import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from workers_tui.engine.agent_account import Account, Billed
@@ -25,7 +26,6 @@ from workers_tui.engine.job import Job, JobState, WaitingFor
 from workers_tui.engine.live_text import LiveText
 from workers_tui.engine.metering import Metering
 from workers_tui.engine.parts import Parts
-from workers_tui.engine.results import ResultFile
 from workers_tui.engine.running import Running
 from workers_tui.engine.verdict import Circumstances, Verdict, judge
 
@@ -66,6 +66,8 @@ class Trace:
     async def flush(self) -> None:
         """Everything so far is in the file; a full disk only costs the steps."""
         steps, self._unwritten = self._unwritten, []
+        if not steps:
+            return
         with contextlib.suppress(OSError):
             await asyncio.to_thread(self.sessions.add_steps, self.session, self.job, steps)
 
@@ -122,9 +124,10 @@ class AgentRun:
     async def make(self, account: Account, launch: Launch, prompt: str) -> Verdict:
         """The verdict on the run. Raises WorkFailed when it cannot be started."""
         self._trace.add(StepKind.NOTE, rights(launch), "start")
-        await asyncio.to_thread(prepare, launch)
-        process = await AgentProcess.start(launch, self._parts.environ)
+        process = None
         try:
+            await asyncio.to_thread(prepare, launch)
+            process = await AgentProcess.start(launch, self._parts.environ)
             await process.prompt(prompt)
             await self._follow(process, account)
             await self._leave(process)
@@ -135,11 +138,27 @@ class AgentRun:
         )
         return judge(self._result, known)
 
+    async def _end(self, process: AgentProcess | None, account: Account, launch: Launch) -> int:
+        """Nothing is alive, everything is booked, the token is dead."""
+        try:
+            return 0 if process is None else await self._end_process(process)
+        finally:
+            launch.token_file.unlink(missing_ok=True)
+            await self._metering.close(account)
+
+    async def _end_process(self, process: AgentProcess) -> int:
+        try:
+            if self._result is None:
+                return await process.stop(self._limits.interrupt)
+            return await process.stop_now()
+        finally:
+            process.close()
+
     async def _follow(self, process: AgentProcess, account: Account) -> None:
         """Until its result, the end of its output, a stall or a limit."""
         if self._job.result_path is None:
             return
-        text = LiveText.open(self._job.result_path, self._run, self._parts.board, self._parts.clock)
+        text = self._text(self._job.result_path)
         reading = asyncio.ensure_future(self._read(process, account, text))
         failing = asyncio.ensure_future(account.failed.wait())
         try:
@@ -154,6 +173,9 @@ class AgentRun:
             await text.close()
         if reading.done() and not reading.cancelled():
             reading.result()
+
+    def _text(self, path: Path) -> LiveText:
+        return LiveText.open(path, self._run, self._parts.board, self._parts.clock)
 
     async def _read(self, process: AgentProcess, account: Account, text: LiveText) -> None:
         events = aiter(process.events())
@@ -221,25 +243,13 @@ class AgentRun:
             async with asyncio.timeout(self._limits.linger):
                 await process.ended()
 
-    async def _end(self, process: AgentProcess, account: Account, launch: Launch) -> int:
-        """Nothing is alive, everything is booked, the token is dead."""
-        try:
-            if self._result is None:
-                return await process.stop(self._limits.interrupt)
-            return await process.stop_now()
-        finally:
-            process.close()
-            launch.token_file.unlink(missing_ok=True)
-            await self._metering.close(account)
-
     async def finish(self, verdict: Verdict) -> None:
         """Put the last words in the result's place and commit the counts."""
         if verdict.failure is None and self._job.result_path is not None:
-            file = ResultFile.open(self._job.result_path)
-            file.append(verdict.text)
-            await file.close()
-            self._run.restart(verdict.text)
-            self._parts.board.put(Key(Topic.OUTPUT, self._job.id), self._run.chars)
+            self._run.restart("")
+            text = self._text(self._job.result_path)
+            text.add(verdict.text)
+            await text.close()
         if verdict.own_cost_usd is not None:
             figure = f"Claude Code's own figure: ${verdict.own_cost_usd:.4f}"
             self._trace.add(StepKind.NOTE, figure, "end")

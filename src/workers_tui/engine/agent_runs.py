@@ -47,6 +47,7 @@ from workers_tui.engine.worker_board import WorkerBoard
 log = logging.getLogger(__name__)
 
 REMEMBERED = 100
+DAY = 86_400.0
 SERVER_WAIT = 15.0
 """Seconds that a run waits for the server to come up."""
 
@@ -270,6 +271,12 @@ class Agents:
         if not isinstance(job, Job) or job.agent_session is None:
             return []
         return self.sessions.trace(job.agent_session, job_id)
+
+    async def tidy(self) -> None:
+        """Remove sessions that are too old, now and every day, until cancelled."""
+        while True:
+            await asyncio.to_thread(self.sessions.sweep, self._parts.clock.now())
+            await self._parts.clock.sleep(DAY)
 
     async def drain(self, reason: str) -> None:
         """Take nothing new and wait until what runs has ended."""

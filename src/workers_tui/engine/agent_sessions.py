@@ -7,14 +7,17 @@ session id, with a config directory that holds no key, and one trace per job.
 from __future__ import annotations
 
 import json
+import shutil
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from workers_tui.engine.agent_trace import TraceStep, load_steps, step_line
 from workers_tui.engine.errors import WrongUse
+from workers_tui.engine.results import KEEP_DAYS
 from workers_tui.home.files import make_private_dir, read_json, write_atomic
 
 
@@ -78,6 +81,19 @@ class Sessions:
         with path.open("a", encoding="utf-8") as file:
             path.chmod(0o600)
             file.writelines(map(step_line, steps))
+
+    def sweep(self, now: datetime, keep_days: int = KEEP_DAYS) -> list[str]:
+        """Remove sessions that nobody went on with for so long; return their ids. Blocking.
+
+        Each run writes into its session's directory, so one at work is never old.
+        """
+        oldest = (now - timedelta(days=keep_days)).timestamp()
+        gone = []
+        for place in self._agents.glob("*-*-*-*-*"):
+            if place.is_dir() and place.stat().st_mtime < oldest:
+                shutil.rmtree(place, ignore_errors=True)
+                gone.append(place.name)
+        return gone
 
 
 def _frozen(value: Any) -> Any:

@@ -101,6 +101,7 @@ def _step(raw: dict[str, Any]) -> TraceStep:
 def load_steps(path: Path) -> list[TraceStep]:
     """The steps of a finished run; none when there is no file."""
     try:
-        return read_steps(path.read_text(encoding="utf-8", errors="replace").splitlines())
+        # Only \n ends a line here: a text may hold other separators as they are.
+        return read_steps(path.read_text(encoding="utf-8", errors="replace").split("\n"))
     except OSError:
         return []

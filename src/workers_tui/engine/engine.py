@@ -122,6 +122,7 @@ class Engine:
             start(self.reconciler.run(), "budget")
             start(self.config.watch(), "config")
             start(self.agents.workers.follow(), "worker")
+            start(self.agents.tidy(), "worker")
             start(self._refresh_prices(), "provider")
             start(self._gate.follow(), "config")
 
