@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from workers_tui.engine.check import Check
@@ -97,6 +98,30 @@ async def test_a_provider_that_is_not_there_is_named(home: Home, tmp_path: Path)
         checks = await checks_of(engine)
     assert not checks["provider openrouter"].ok
     assert "start it" in str(checks["provider openrouter"].fix)
+
+
+async def test_a_gateway_without_figures_of_its_key_is_one_that_answers(
+    home: Home, tmp_path: Path
+) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(404, json={"error": {"message": "no such page"}})
+
+    home.models_json.write_text(json.dumps({"tiers": {"fast": {"model": MODEL}}}))
+    environ = {
+        "OPENROUTER_BASE_URL": "https://gateway.invalid/api/v1",
+        "OPENROUTER_API_KEY": KEY,
+        "HOME": str(tmp_path),
+    }
+    options = EngineOptions(
+        home=home, environ=environ, watch=False, transport=httpx.MockTransport(answer)
+    )
+    engine = await Engine.start(options)
+    try:
+        checks = await checks_of(engine)
+    finally:
+        await engine.close()
+    assert checks["provider openrouter"].ok
+    assert checks["key openrouter"].ok
 
 
 async def test_an_unknown_model_gets_its_nearest_names(home: Home, tmp_path: Path) -> None:

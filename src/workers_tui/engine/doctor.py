@@ -26,6 +26,7 @@ from workers_tui.engine.settings import Tier
 
 OLDEST_PYTHON = (3, 11)
 LEAST_FREE_BYTES = 100_000_000
+NOT_FOUND = 404
 UNAUTHORIZED = frozenset({401, 403})
 
 
@@ -83,7 +84,8 @@ async def _provider(engine: Engine, provider: Provider) -> list[Check]:
     try:
         await engine.upstream.get_json(name, f"{provider.base_url}/{what}", headers)
     except UpstreamFailed as error:
-        return [_refused(provider, error, has_key=key is not None)]
+        if error.status != NOT_FOUND:  # a gateway without this page answers all the same
+            return [_refused(provider, error, has_key=key is not None)]
     checks = [Check(f"provider {name}", ok=True, detail=f"answers at {provider.base_url}")]
     if key is not None:
         checks.append(await _key(engine, provider))
