@@ -31,7 +31,7 @@ BINARY = Path(sys.executable).with_name("workers-tui")
 def measure(jobs: int, chunks: int, keys: int) -> list[float]:
     """Milliseconds for each key, sorted."""
     with tempfile.TemporaryDirectory() as folder:
-        simulator, url = _simulator(Path(folder), chunks)
+        simulator, url = start_simulator(Path(folder), chunks)
         environ = dict(os.environ) | {
             "WORKERS_HOME": folder,
             "OPENROUTER_BASE_URL": url,
@@ -39,13 +39,13 @@ def measure(jobs: int, chunks: int, keys: int) -> list[float]:
             "TERM": "xterm-256color",
             "CLAUDE_CONFIG_DIR": f"{folder}/claude",
         }
-        _settings(Path(folder), jobs)
+        write_settings(Path(folder), jobs)
         program = PtyProgram([str(BINARY), "--port", "0"], environ)
         try:
             program.wait_for(b"127.0.0.1:")
             program.drain()
             if jobs:
-                _start_jobs(program, environ, jobs)
+                start_jobs(program, environ, jobs)
             return sorted(_one_key(program, ANSWERS[index % 2]) for index in range(keys))
         finally:
             program.close()
@@ -67,7 +67,7 @@ def _one_key(program: PtyProgram, answer: bytes) -> float:
     return took
 
 
-def _start_jobs(program: PtyProgram, environ: dict[str, str], jobs: int) -> None:
+def start_jobs(program: PtyProgram, environ: dict[str, str], jobs: int) -> None:
     """A client delegates a batch over HTTP; wait until all of it streams."""
     client = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.key_to_paint", "--client", str(jobs)],
@@ -97,7 +97,7 @@ async def _delegate(jobs: int) -> None:
         await client.call_tool("delegate_batch", {"jobs": batch})
 
 
-def _simulator(home: Path, chunks: int) -> tuple[subprocess.Popen[str], str]:
+def start_simulator(home: Path, chunks: int) -> tuple[subprocess.Popen[str], str]:
     scenario = home / "scenario.json"
     text = "word " * (max(1, chunks) * 300)
     behaviour = {"text": text, "tokens_per_second": max(1, chunks), "chunk_chars": 4}
@@ -109,7 +109,7 @@ def _simulator(home: Path, chunks: int) -> tuple[subprocess.Popen[str], str]:
     return process, process.stdout.readline().split()[-1]
 
 
-def _settings(home: Path, jobs: int) -> None:
+def write_settings(home: Path, jobs: int) -> None:
     tier = {"model": "deepseek/deepseek-v4-flash", "max_tokens": 200_000}
     settings = {"tiers": {"fast": tier}, "concurrency": max(1, jobs), "daily_budget_usd": None}
     (home / "models.json").write_text(json.dumps(settings))

@@ -1,13 +1,13 @@
-"""Text of models, files and clients in each place where it is shown: never markup, never control."""
+"""Strangers' text in each place where it is shown: never markup, never control sequences."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
-
 from tests.tui.conftest import Desk, Open
 from tests.tui.fakes import FakeEngine, make_job, paid
+
 from workers_tui.engine.agent_trace import StepKind, TraceStep
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.events import Level
@@ -66,9 +66,7 @@ def evil_jobs(engine: FakeEngine) -> None:
     )
     engine.add_text("ev1l1", EVIL * 5 + "\n" + EVIL)
     engine.events.tell("job", EVIL, level=Level.WARNING, job="ev1l1")
-    engine.agents.steps = [
-        TraceStep(1, engine.clock.now(), kind, EVIL, EVIL) for kind in StepKind
-    ]
+    engine.agents.steps = [TraceStep(1, engine.clock.now(), kind, EVIL, EVIL) for kind in StepKind]
     tier = engine.board.get(Key(Topic.TIER, "fast"))
     engine.board.put(Key(Topic.TIER, "fast"), replace(tier, model=EVIL, use=EVIL, problem=EVIL))
 
@@ -92,9 +90,7 @@ async def test_on_the_first_screen_and_in_the_detail(
 
 
 @pytest.mark.parametrize("keys", [("2",), ("5",), ("h",), ("e",), ("R",), ("C",), ("slash",)])
-async def test_on_the_other_screens(
-    desk: Open, engine: FakeEngine, keys: tuple[str, ...]
-) -> None:
+async def test_on_the_other_screens(desk: Open, engine: FakeEngine, keys: tuple[str, ...]) -> None:
     async with desk((100, 30)) as d:
         evil_jobs(engine)
         await d.settled()

@@ -157,6 +157,7 @@ class Prompt(Horizontal):
     def _settle(self, value: str | None) -> None:
         if self.answer is not None and not self.answer.done():
             self.answer.set_result(value)
+            self.screen.set_focus(None)  # what is typed next is a key again, not text
 
 
 class Footer(Widget):

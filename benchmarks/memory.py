@@ -1,0 +1,90 @@
+"""Row 13: the dashboard's memory after a day's work, and that it stays flat under load.
+
+A store with 10,000 ended jobs and, with --transcripts, an index of a transcript
+tree are there before the start; then calls stream while the memory is watched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from benchmarks.key_to_paint import BINARY, write_settings, start_simulator, start_jobs
+from tests.walk.terminal import PtyProgram
+
+JOBS = 10_000
+TARGET_MIB = 120
+FLAT_MIB = 8
+
+
+async def fill_store(home: Path) -> None:
+    """Ten thousand ended jobs of the last days."""
+    from workers_tui.engine.engine import Engine, EngineOptions
+    from workers_tui.engine.job import Job, JobKind, JobState
+    from workers_tui.home.places import find_home
+
+    engine = await Engine.start(EngineOptions(home=find_home(flat=home), environ={}))
+    now = datetime.now(UTC)
+    for number in range(JOBS):
+        at = now - timedelta(seconds=9 * (JOBS - number))
+        job = Job(
+            "", JobKind.CALL, JobState.QUEUED, f"task {number}: summarise the log", at, tier="fast"
+        )
+        made = await engine.jobs.create(job)
+        await engine.jobs.change(made.id, state=JobState.RUNNING, started_at=at)
+        await engine.jobs.change(made.id, state=JobState.DONE, ended_at=at, ms=4_000)
+    await engine.close()
+
+
+def main() -> int:
+    """Print the figures; 1 when a target is missed."""
+    options = argparse.ArgumentParser()
+    options.add_argument("--transcripts", type=Path, help="a CLAUDE_CONFIG_DIR to index first")
+    options.add_argument("--seconds", type=int, default=60)
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        write_settings(home, 20)
+        asyncio.run(fill_store(home))
+        simulator, url = start_simulator(home, 50)
+        environ = dict(os.environ) | {
+            "WORKERS_HOME": folder,
+            "OPENROUTER_BASE_URL": url,
+            "OPENROUTER_API_KEY": "bench",
+            "CLAUDE_CONFIG_DIR": str(given.transcripts or home / "claude"),
+            "TERM": "xterm-256color",
+        }
+        program = PtyProgram([str(BINARY), "--port", "0"], environ)
+        try:
+            program.wait_for(b"127.0.0.1:", 60)
+            _read_for(program, 120 if given.transcripts else 5)
+            idle = program.memory_kib() / 1024
+            start_jobs(program, environ, 20)
+            _read_for(program, given.seconds / 3)
+            early = program.memory_kib() / 1024
+            _read_for(program, given.seconds * 2 / 3)
+            late = program.memory_kib() / 1024
+            peak = program.memory_kib("VmHWM") / 1024
+        finally:
+            program.close()
+            simulator.terminate()
+            simulator.wait()
+    print(f"after {JOBS:,} jobs: {idle:.0f} MiB; under load {early:.0f}, then {late:.0f} MiB")
+    print(f"peak {peak:.0f} MiB, target <= {TARGET_MIB}; growth {late - early:.1f} <= {FLAT_MIB}")
+    return 0 if peak <= TARGET_MIB and late - early <= FLAT_MIB else 1
+
+
+def _read_for(program: PtyProgram, seconds: float) -> None:
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        program.read(0.2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
