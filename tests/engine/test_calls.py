@@ -863,3 +863,45 @@ async def test_a_cancel_at_any_moment_leaves_nothing_held_and_no_place_taken(
         assert states <= {JobState.CANCELLED, JobState.DONE}
         total = sum(line["cost"] or 0 for line in lines(home))
         assert (await spent(engine))[0] == from_usd(f"{total:.12f}")
+
+
+# auto
+
+
+async def test_auto_leaves_out_what_cannot_work(home: Home) -> None:
+    settings = {
+        "tiers": {
+            "keyless": {"model": MODEL, "use": "summaries", "provider": "far"},
+            "lost": {"model": MODEL, "use": "summaries", "provider": "nobody"},
+            "fast": {"model": MODEL},
+        },
+        "providers": {"far": {"base_url": "https://far.test/v1", "api_key_env": "FAR_KEY"}},
+    }
+    async with engine_over(home, settings=settings) as (engine, _):
+        assert (await done(engine)).tier == "fast"
+        engine.providers.pause("openrouter", "no credit")
+        paused = await done(engine)
+        assert paused.state is JobState.FAILED  # nothing is left: the reason is told
+
+
+async def test_auto_cuts_files_for_the_tiers_that_can_work(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "big.log").write_text("a line\n" * 1000)
+    far = {"model": MODEL, "provider": "nobody", "max_file_bytes": 100_000}
+    settings = {"tiers": {"far": far, "fast": {"model": MODEL, "max_file_bytes": 700}}}
+    async with engine_over(home, settings=settings) as (engine, _):
+        job = await done(engine, CallRequest("x", files=("big.log",)), tmp_path)
+        assert (job.tier, job.sent[0].bytes) == ("fast", 700)
+
+
+async def test_auto_knows_prices_at_the_first_call(home: Home) -> None:
+    def price(usd: str) -> dict[str, str]:
+        return {"prompt": usd, "completion": usd}
+
+    listed = [
+        {"id": "dear/m", "pricing": price("0.00001")},
+        {"id": "cheap/m", "pricing": price("0.000001")},
+    ]
+    settings = {"tiers": {"dear": {"model": "dear/m"}, "cheap": {"model": "cheap/m"}}, "prices": {}}
+    gets = {"models": {"data": listed}}
+    async with engine_over(home, settings=settings, gets=gets) as (engine, _):
+        assert (await done(engine)).tier == "cheap"

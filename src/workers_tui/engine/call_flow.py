@@ -33,7 +33,7 @@ from workers_tui.engine.settings import Settings, Tier
 async def run_call(parts: Parts, run: Running) -> None:
     """Do the call. Raises WorkersError; the job's last state is the caller's business."""
     async with parts.queue.place(run.line) as place:
-        settings = parts.config.usable()
+        settings = _choices(parts, parts.config.usable(), run.request.tier)
         sandbox = _sandbox(parts, settings, run)
         parts.jobs.show(run.job_id, state=JobState.READING)
         if run.request.write_to is not None:
@@ -76,7 +76,7 @@ async def _read(settings: Settings, sandbox: Sandbox, run: Running) -> list[Piec
 async def _plan(parts: Parts, settings: Settings, run: Running, pieces: Sequence[Piece]) -> Plan:
     """The tier, its provider, the prompt and the prices."""
     request = run.request
-    pick = _pick(parts, settings, run, pieces)
+    pick = await _pick(parts, settings, run, pieces)
     tier = _tier(settings, pick.name)
     provider = parts.providers.get(settings.tier_provider(tier))
     models = [tier.model, *(tier.fallbacks if provider.routes else ())]
@@ -99,17 +99,37 @@ async def _plan(parts: Parts, settings: Settings, run: Running, pieces: Sequence
     )
 
 
-def _pick(parts: Parts, settings: Settings, run: Running, pieces: Sequence[Piece]) -> tiers.Pick:
+async def _pick(
+    parts: Parts, settings: Settings, run: Running, pieces: Sequence[Piece]
+) -> tiers.Pick:
     request = run.request
-    sizes = tuple(_whole_size(piece) for piece in pieces)
-    load = tiers.Load(request.task, sizes, request.max_tokens)
     if request.tier != "auto":
         return tiers.Pick(request.tier, f"{request.tier}, asked for")
+    sizes = tuple(_whole_size(piece) for piece in pieces)
+    for tier in settings.tiers.values():  # the sources are asked once, then they are at hand
+        await parts.prices.ready(settings.tier_provider(tier), tier.model)
 
     def price_of(tier: Tier) -> Price | None:
         return parts.prices.find(settings.tier_provider(tier), tier.model)
 
-    return tiers.pick(settings, load, price_of)
+    return tiers.pick(settings, tiers.Load(request.task, sizes, request.max_tokens), price_of)
+
+
+def _choices(parts: Parts, settings: Settings, tier: str) -> Settings:
+    """The settings with the tiers that `auto` may choose among: those that can work, if any."""
+    if tier != "auto":
+        return settings
+    able = {name: one for name, one in settings.tiers.items() if _can_work(parts, settings, one)}
+    return settings.model_copy(update={"tiers": able}) if able else settings
+
+
+def _can_work(parts: Parts, settings: Settings, tier: Tier) -> bool:
+    """The tier's provider is there, has a key or needs none, and is not paused."""
+    name = settings.tier_provider(tier)
+    provider = parts.providers.find(name)
+    if provider is None or parts.providers.paused(name) is not None:
+        return False
+    return provider.loopback or parts.providers.key_or_none(provider) is not None
 
 
 def _whole_size(piece: Piece) -> int:
