@@ -11,14 +11,12 @@ import pytest
 from workers_tui.engine.cells import Sums, step_of
 from workers_tui.engine.index_query import CellRow
 from workers_tui.engine.job import Job, JobKind, JobState, Sent
+from workers_tui.engine.job_savings import Links, job_savings, kept_out
 from workers_tui.engine.money import Cost, CostSource, from_usd
 from workers_tui.engine.price import Price, Rates
 from workers_tui.engine.savings import (
     Figures,
-    Links,
     figures,
-    job_savings,
-    kept_out,
     main_models,
     tokens,
 )

@@ -41,12 +41,12 @@ def _day(ctx: click.Context, param: click.Parameter, value: str | None) -> date 
     "--claude-dir",
     "claude_dirs",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, file_okay=False),
     help="Configuration directory of Claude Code; may be repeated.",
 )
 @click.option(
     "--workers-root",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, file_okay=False),
     help="Where worker identities lie.  [default: ~/.claude-workers]",
 )
 @click.option("--no-index", is_flag=True, help="Read every file anew and keep nothing.")

@@ -24,6 +24,7 @@ from workers_tui.engine.events import Events, Level
 from workers_tui.engine.index import MIGRATIONS
 from workers_tui.engine.indexer import Indexer, Refreshed
 from workers_tui.engine.job import Job
+from workers_tui.engine.job_savings import Links
 from workers_tui.engine.manager_prices import (
     ManagerPrices,
     ask_table,
@@ -31,7 +32,9 @@ from workers_tui.engine.manager_prices import (
     own_prices,
 )
 from workers_tui.engine.notices import notices_of
-from workers_tui.engine.savings import Links, SavingsView
+from workers_tui.engine.savings import (
+    SavingsView,
+)
 from workers_tui.engine.savings_book import Book, Names
 from workers_tui.engine.savings_facts import links_of, unmatched_workers
 from workers_tui.engine.savings_gather import gather

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from workers_tui.engine.cells import CellKey, Sums, day_of, flag_counts, step_of, zone
+from workers_tui.engine.cells import CellKey, Sums, zone
+from workers_tui.engine.index_rows import Gains, Row, add_to_cells
 from workers_tui.engine.index_tables import MIGRATIONS
 from workers_tui.engine.messages import Merging
 from workers_tui.engine.transcript_files import Source, TranscriptFile
-from workers_tui.engine.transcript_lines import FINISHED, Loose, Message, hashed, seconds
+from workers_tui.engine.transcript_lines import Loose, Message, hashed, seconds
 from workers_tui.engine.transcripts import News, Place
 
 __all__ = ["MIGRATIONS", "CellKey", "FileNews", "apply", "places", "prepare_sources"]
@@ -34,52 +35,6 @@ class FileNews(NamedTuple):
     file: TranscriptFile
     begun: Place | None
     news: News
-
-
-class Row(NamedTuple):
-    """A message as the table keeps it."""
-
-    key: int
-    session: int
-    model: int
-    at: int
-    input: int
-    output: int
-    creation: int
-    creation_1h: int
-    read: int
-    web: int
-    flags: int
-    loose: bytes | None
-
-
-class Gains:
-    """What cells gain, message by message; plain lists, for this runs for each."""
-
-    def __init__(self) -> None:
-        self._cells: dict[tuple[int, int, int, int], list[int]] = {}
-
-    def add(self, row: Row, sign: int) -> None:
-        """Add a message to its cell, or take it away."""
-        _, session, model, at, given, output, creation, creation_1h, read, web, flags, _ = row
-        cell = (session, model, day_of(at), step_of(given + creation + read))
-        sums = self._cells.get(cell)
-        if sums is None:
-            sums = self._cells[cell] = [0] * len(Sums._fields)
-        sums[0] += sign
-        sums[1] += sign * given
-        sums[2] += sign * output
-        sums[3] += sign * creation
-        sums[4] += sign * creation_1h
-        sums[5] += sign * read
-        sums[6] += sign * web
-        if flags != FINISHED:
-            for place, count in enumerate(flag_counts(flags), start=7):
-                sums[place] += sign * count
-
-    def sums(self) -> dict[CellKey, Sums]:
-        """What every cell gained."""
-        return {CellKey(*cell): Sums(*sums) for cell, sums in self._cells.items()}
 
 
 _place_decoder = msgspec.msgpack.Decoder(Place)
@@ -110,7 +65,7 @@ def _move_days(conn: Connection) -> None:
     gains = Gains()
     for values in conn.execute("SELECT * FROM message"):
         gains.add(Row(*values), 1)
-    _add_to_cells(conn, gains.sums())
+    add_to_cells(conn, gains.sums())
 
 
 def places(conn: Connection, source: int) -> dict[str, Place]:
@@ -282,7 +237,7 @@ class _Apply:
         self._conn.executemany(
             "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?)", self._read
         )
-        _add_to_cells(self._conn, deltas)
+        add_to_cells(self._conn, deltas)
         self._note_twins([row.key for row in fresh])
         return deltas
 
@@ -354,16 +309,6 @@ class _Apply:
 def _further(stored: Place, mine: Place) -> bool:
     same = (stored.device, stored.inode) == (mine.device, mine.inode)
     return same and stored.offset >= mine.offset
-
-
-def _add_to_cells(conn: Connection, deltas: dict[CellKey, Sums]) -> None:
-    marks = ",".join("?" * (len(CellKey._fields) + len(Sums._fields)))
-    grow = ", ".join(f"{name} = {name} + excluded.{name}" for name in Sums._fields)
-    conn.executemany(
-        f"INSERT INTO cell VALUES ({marks}) "  # noqa: S608 - our own column names
-        f"ON CONFLICT (session, model, day, step) DO UPDATE SET {grow}",
-        [(*key, *sums) for key, sums in deltas.items()],
-    )
 
 
 def batches(items: Iterable[FileNews], messages: int = 6000) -> Iterator[list[FileNews]]:

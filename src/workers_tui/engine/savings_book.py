@@ -14,20 +14,18 @@ from dataclasses import dataclass, field, replace
 from workers_tui.engine.cells import NOTHING, CellKey, Sums
 from workers_tui.engine.index_query import CellRow
 from workers_tui.engine.job import Job
+from workers_tui.engine.job_savings import JobSaving, Links, job_savings
 from workers_tui.engine.manager_prices import ManagerPrices, ModelDay
 from workers_tui.engine.money import Pico
 from workers_tui.engine.price import Price
 from workers_tui.engine.savings import (
     DayPoint,
     Figures,
-    JobSaving,
-    Links,
     Period,
     SavingsView,
     Tokens,
     add_tokens,
     figures,
-    job_savings,
     tokens,
 )
 from workers_tui.engine.savings_facts import job_day

@@ -12,7 +12,10 @@ from workers_tui.engine import index_query
 from workers_tui.engine.cells import day_of
 from workers_tui.engine.index_query import NO_FILES, CellRow, FileCounts
 from workers_tui.engine.job import Job
-from workers_tui.engine.savings import Delegated, Links
+from workers_tui.engine.job_savings import Links
+from workers_tui.engine.savings import (
+    Delegated,
+)
 from workers_tui.engine.transcript_files import MANAGER
 
 SAME_PLACE_SLACK = 300

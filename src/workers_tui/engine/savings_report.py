@@ -12,18 +12,17 @@ from datetime import date
 from typing import Any
 
 from workers_tui.engine.index_query import CellRow, FileCounts
+from workers_tui.engine.job_savings import JobSaving, job_savings
 from workers_tui.engine.manager_prices import ManagerPrices
 from workers_tui.engine.money import json_usd
 from workers_tui.engine.price import Price
 from workers_tui.engine.savings import (
     Delegated,
     Figures,
-    JobSaving,
     Tokens,
     add_tokens,
     figures,
     fresh_by_session,
-    job_savings,
     main_models,
     tokens_by,
 )

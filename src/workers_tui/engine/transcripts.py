@@ -15,21 +15,23 @@ from hashlib import blake2b
 import msgspec
 
 from workers_tui.engine.messages import Grouping
-from workers_tui.engine.transcript_lines import (
+from workers_tui.engine.transcript_delegation import (
     DELEGATE,
-    SYNTHETIC,
-    Block,
     Delegation,
-    Line,
-    Message,
     OwnRead,
     Returned,
+    returned,
+    tool_uses,
+)
+from workers_tui.engine.transcript_lines import (
+    SYNTHETIC,
+    Block,
+    Line,
+    Message,
     decode_line,
     is_bad,
     message_of,
     names_of,
-    returned,
-    tool_uses,
 )
 
 PIECE = 1 << 18
