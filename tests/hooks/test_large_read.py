@@ -1,84 +1,24 @@
-"""The hooks as Claude Code runs them: a process, JSON on stdin, exit code 0 whatever comes."""
+"""Large reads: what is denied, how, and all that passes."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.hooks.kit import GATE, RUN, SESSION, reading, run, shell
 
 from workers_tui import hooks
-from workers_tui.home.gate import Gate, GateTier, write_gate
-from workers_tui.home.notices import Notices, write_notices
-from workers_tui.home.places import Home, find_home
+from workers_tui.home.gate import Gate, write_gate
+from workers_tui.home.places import Home
 from workers_tui.hooks.glance import large_read_limit, passes_at_a_glance
 from workers_tui.hooks.large_read import large_read
-from workers_tui.hooks.session_start import session_start
-from workers_tui.hooks.shell_reads import printed_files
-from workers_tui.hooks.state import State, is_session_id
-from workers_tui.hooks.where import config_dir, state_dir
-
-RUN = Path(hooks.__file__).with_name("run.py")
-SESSION = "0a1b2c3d-1111-2222-3333-444455556666"
-GATE = Gate(tiers=(GateTier("fast", "summaries"),), workers=("zai",))
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A project with a registered server and a file of 60 KB."""
-    path = tmp_path / "project"
-    path.mkdir()
-    (path / ".mcp.json").write_text('{"mcpServers": {"workers": {"command": "workers-tui"}}}')
-    (path / "big.log").write_text("line of a log\n" * 4400)
-    (path / "small.py").write_text("x = 1\n")
-    return path
-
-
-@pytest.fixture
-def environ(home: Home, project: Path) -> dict[str, str]:
-    write_gate(home, GATE)
-    return {
-        "WORKERS_HOME": str(home.state),
-        "CLAUDE_PROJECT_DIR": str(project),
-        "HOME": os.environ["HOME"],
-        "PATH": "/usr/bin:/bin",
-    }
-
-
-def run(event: str, given: object, environ: dict[str, str]) -> dict[str, Any] | None:
-    """The hook's answer, from a real process."""
-    raw = given if isinstance(given, bytes) else json.dumps(given).encode()
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", str(RUN), event], input=raw, capture_output=True,
-        env=environ, timeout=20, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    answer: dict[str, Any] | None = json.loads(done.stdout) if done.stdout else None
-    return answer
-
-
-def reading(project: Path, name: str = "big.log", **more: Any) -> dict[str, Any]:
-    return {
-        "session_id": SESSION,
-        "cwd": str(project),
-        "hook_event_name": "PreToolUse",
-        "tool_name": "Read",
-        "tool_input": {"file_path": str(project / name), **more},
-    }
-
-
-def shell(project: Path, command: str, tool: str = "Bash") -> dict[str, Any]:
-    return {**reading(project), "tool_name": tool, "tool_input": {"command": command}}
-
-
-# ---- large-read -------------------------------------------------------------------------------
+from workers_tui.hooks.state import is_session_id
 
 
 def test_a_large_read_is_denied_and_the_reason_shows_the_way(
@@ -282,74 +222,6 @@ def test_an_opt_out_never_writes_beside_its_directory(
     assert not (home.state / "opt-out").exists()
 
 
-# ---- shell commands ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("command", "files"),
-    [
-        ("cat a", ["/w/a"]),
-        ("cat -n 'a b' c", ["/w/a b", "/w/c"]),
-        ("cat a\\ b", ["/w/a b"]),
-        ('cd sub && cat "x y"', ["/w/sub/x y"]),
-        ("ls; less /abs/f", ["/abs/f"]),
-        ("more a & wait", ["/w/a"]),
-        ("cat a | head", []),
-        ("cat a > b", []),
-        ("cat < a", []),
-        ("cat $(ls)", []),
-        ("cat `ls`", []),
-        ("cat $FILE", []),
-        ("less +100 a", []),
-        ("head -n 5 a", []),
-        ("concat a", []),
-        ("cat 'unclosed", []),
-        ("sed -n 1,5p a", []),
-        ("cat", []),
-        ("", []),
-        ("cat a\ncat b", []),
-    ],
-)
-def test_which_files_a_shell_command_prints_whole(command: str, files: list[str]) -> None:
-    assert printed_files(command, "/w", powershell=False) == files
-
-
-@pytest.mark.parametrize(
-    ("command", "files"),
-    [
-        ("Get-Content a", ["/w/a"]),
-        ("gc -Path 'a b' -Raw", ["/w/a b"]),
-        ("type a\\b", ["/w/a\\b"]),
-        ("Get-Content a -Encoding utf8", ["/w/a"]),
-        ("Get-Content a -TotalCount 5", []),
-        ("gc a -Tail 5", []),
-        ("Get-Content a | Select-String x", []),
-        ("Get-Content $x", []),
-    ],
-)
-def test_which_files_a_powershell_command_prints_whole(command: str, files: list[str]) -> None:
-    assert printed_files(command, "/w", powershell=True) == files
-
-
-def test_shell_reads_are_denied_like_reads(project: Path, environ: dict[str, str]) -> None:
-    assert run("large-read", shell(project, "cat big.log"), environ) is not None
-    assert run("large-read", shell(project, "gc big.log", "PowerShell"), environ) is not None
-    assert run("large-read", shell(project, "cat *.log"), environ) is not None
-    assert run("large-read", shell(project, "cat small.py"), environ) is None
-    assert run("large-read", shell(project, "cat big.log | wc -l"), environ) is None
-
-
-def test_several_files_count_together(project: Path, environ: dict[str, str]) -> None:
-    for name in ("a", "b"):
-        (project / name).write_text("x" * 30_000)
-    answer = large_read(shell(project, "cat a b"), environ)
-    assert answer is not None
-    assert 'files=["a", "b"]' in answer["hookSpecificOutput"]["permissionDecisionReason"]
-
-
-# ---- the glance -------------------------------------------------------------------------------
-
-
 def test_a_glance_only_lets_pass_what_the_full_look_would(
     project: Path, environ: dict[str, str]
 ) -> None:
@@ -386,134 +258,3 @@ def test_a_small_read_imports_next_to_nothing(project: Path, environ: dict[str, 
         env={**environ, "SRC": str(RUN.parents[2])}, timeout=20, check=True,
     )  # fmt: skip
     assert done.stdout.strip() == b"[]"
-
-
-# ---- session-start and after-dispatch ---------------------------------------------------------
-
-
-def start(project: Path) -> dict[str, Any]:
-    return {"session_id": SESSION, "cwd": str(project), "hook_event_name": "SessionStart"}
-
-
-def context(answer: dict[str, Any] | None) -> str:
-    assert answer is not None
-    text: str = answer["hookSpecificOutput"]["additionalContext"]
-    return text
-
-
-def test_a_session_starts_with_the_rules_the_tiers_and_the_savings(
-    project: Path, environ: dict[str, str], home: Home
-) -> None:
-    write_notices(home, Notices("all time: saved $12"))
-    answer = run("session-start", start(project), environ)
-    text = context(answer)
-    for part in (
-        "mcp__workers__delegate",
-        "fast: summaries",
-        "zai",
-        "Sonnet",
-        "Haiku",
-        "any language",
-    ):
-        assert part in text
-    assert answer is not None
-    assert answer["systemMessage"] == "all time: saved $12"
-    assert "saved" not in text, "the savings are for the user's eyes"
-
-
-def test_without_a_worker_only_subagents_are_named(
-    project: Path, environ: dict[str, str], home: Home
-) -> None:
-    write_gate(home, Gate())
-    text = context(session_start(start(project), environ))
-    assert "subagents only" in text
-    assert "mcp__" not in text
-
-
-def test_a_key_that_came_since_an_engine_looked_counts(
-    project: Path, environ: dict[str, str], home: Home
-) -> None:
-    write_gate(home, Gate())
-    with_key = {**environ, "OPENROUTER_API_KEY": "sk-x"}
-    assert "mcp__workers__delegate;" in context(session_start(start(project), with_key))
-    home.keys_json.write_text('{"openrouter": "sk-x"}')
-    os.utime(home.keys_json, (4e9, 4e9))
-    assert "mcp__workers__delegate;" in context(session_start(start(project), environ))
-    home.gate_json.unlink()
-    assert "mcp__workers__delegate;" in context(session_start(start(project), environ))
-    home.keys_json.unlink()
-    assert "subagents only" in context(session_start(start(project), environ))
-
-
-def test_on_demand_says_so_and_off_is_silent(
-    project: Path, environ: dict[str, str], home: Home
-) -> None:
-    text = context(session_start(start(project), {**environ, "WORKERS_DELEGATION": "ondemand"}))
-    assert "only when the user asks" in text
-    assert session_start(start(project), {**environ, "WORKERS_DELEGATION": "off"}) is None
-    write_gate(home, Gate(mode="off", tiers=GATE.tiers))
-    assert session_start(start(project), {**environ, "WORKERS_DELEGATION": "auto"}) is None
-
-
-def test_the_plugin_names_its_own_tools_and_its_skill(
-    project: Path, environ: dict[str, str]
-) -> None:
-    text = context(session_start(start(project), {**environ, "CLAUDE_PLUGIN_ROOT": "/p"}))
-    assert "mcp__plugin_workers_workers__delegate" in text
-    assert "workers:delegating" in text
-
-
-def test_after_a_dispatch_the_user_sees_one_line(
-    project: Path, environ: dict[str, str], home: Home
-) -> None:
-    line = "workers handled 22 % of this session's tokens (glm 35k vs Claude 123k)"
-    write_notices(home, Notices(sessions={SESSION: line}))
-    asked = {"session_id": SESSION, "hook_event_name": "PostToolUse", "tool_name": "x"}
-    assert run("after-dispatch", asked, environ) == {"systemMessage": line}
-    assert run("after-dispatch", {**asked, "session_id": "another-one"}, environ) is None
-    for name in ("WORKERS_SAVINGS", "MODEL_ORCHESTRATION_SAVINGS"):
-        assert run("after-dispatch", asked, {**environ, name: "Off"}) is None
-
-
-def test_the_headers_helper_prints_the_token(environ: dict[str, str], home: Home) -> None:
-    assert run("headers", b"", environ) == {}
-    home.token.write_text("abc-DEF_123\n")
-    assert run("headers", b"", environ) == {"Authorization": "Bearer abc-DEF_123"}
-    home.token.write_text('a"b')
-    assert run("headers", b"", environ) == {}
-
-
-# ---- state ------------------------------------------------------------------------------------
-
-
-def places() -> Iterator[dict[str, str]]:
-    yield {}
-    yield {"XDG_STATE_HOME": "/x/state"}
-    yield {"XDG_CONFIG_HOME": "/x/config"}
-    yield {"WORKERS_HOME": "/x/flat"}
-    yield {"WORKERS_HOME": "~/flat"}
-    yield {"WORKERS_HOME": "relative"}
-
-
-@pytest.mark.parametrize("environ", places())
-@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
-def test_the_state_is_looked_for_where_the_engine_keeps_it(
-    environ: dict[str, str], platform: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "platform", platform)
-    assert state_dir(environ) == str(find_home(environ).state)
-    assert config_dir(environ) == str(find_home(environ).config)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "[]", '{"tiers": 7, "workers": {}, "mode": 3, "large_read_bytes": "x", "resets_at": "x"}'],
-)
-def test_a_gate_that_makes_no_sense_opens_everything(
-    environ: dict[str, str], home: Home, text: str
-) -> None:
-    home.gate_json.write_text(text)
-    state = State(environ)
-    assert (state.tiers, state.workers, state.cap_reached) == ([], [], False)
-    assert state.large_read_bytes == 51_200
-    assert state.mode == "auto"

@@ -1,0 +1,73 @@
+"""Files that a shell command prints whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.hooks.kit import run, shell
+
+from workers_tui.hooks.large_read import large_read
+from workers_tui.hooks.shell_reads import printed_files
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("cat a", ["/w/a"]),
+        ("cat -n 'a b' c", ["/w/a b", "/w/c"]),
+        ("cat a\\ b", ["/w/a b"]),
+        ('cd sub && cat "x y"', ["/w/sub/x y"]),
+        ("ls; less /abs/f", ["/abs/f"]),
+        ("more a & wait", ["/w/a"]),
+        ("cat a | head", []),
+        ("cat a > b", []),
+        ("cat < a", []),
+        ("cat $(ls)", []),
+        ("cat `ls`", []),
+        ("cat $FILE", []),
+        ("less +100 a", []),
+        ("head -n 5 a", []),
+        ("concat a", []),
+        ("cat 'unclosed", []),
+        ("sed -n 1,5p a", []),
+        ("cat", []),
+        ("", []),
+        ("cat a\ncat b", []),
+    ],
+)
+def test_which_files_a_shell_command_prints_whole(command: str, files: list[str]) -> None:
+    assert printed_files(command, "/w", powershell=False) == files
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("Get-Content a", ["/w/a"]),
+        ("gc -Path 'a b' -Raw", ["/w/a b"]),
+        ("type a\\b", ["/w/a\\b"]),
+        ("Get-Content a -Encoding utf8", ["/w/a"]),
+        ("Get-Content a -TotalCount 5", []),
+        ("gc a -Tail 5", []),
+        ("Get-Content a | Select-String x", []),
+        ("Get-Content $x", []),
+    ],
+)
+def test_which_files_a_powershell_command_prints_whole(command: str, files: list[str]) -> None:
+    assert printed_files(command, "/w", powershell=True) == files
+
+
+def test_shell_reads_are_denied_like_reads(project: Path, environ: dict[str, str]) -> None:
+    assert run("large-read", shell(project, "cat big.log"), environ) is not None
+    assert run("large-read", shell(project, "gc big.log", "PowerShell"), environ) is not None
+    assert run("large-read", shell(project, "cat *.log"), environ) is not None
+    assert run("large-read", shell(project, "cat small.py"), environ) is None
+    assert run("large-read", shell(project, "cat big.log | wc -l"), environ) is None
+
+
+def test_several_files_count_together(project: Path, environ: dict[str, str]) -> None:
+    for name in ("a", "b"):
+        (project / name).write_text("x" * 30_000)
+    answer = large_read(shell(project, "cat a b"), environ)
+    assert answer is not None
+    assert 'files=["a", "b"]' in answer["hookSpecificOutput"]["permissionDecisionReason"]
