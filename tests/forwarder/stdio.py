@@ -36,7 +36,7 @@ class Stdio:
             stdout=asyncio.subprocess.PIPE,
             limit=64 * 1024 * 1024,
             env={"PATH": "/usr/bin:/bin", "WORKERS_HOME": str(home.state), **environ},
-            cwd=home.state,
+            cwd=home.config,
         )
         return cls(process)
 

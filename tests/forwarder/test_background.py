@@ -111,6 +111,16 @@ async def test_a_server_that_cannot_start_says_why_in_the_answer(
     assert "Traceback" not in said
 
 
+async def test_a_home_that_cannot_be_used_is_named_in_the_answer(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a directory")
+    client = await Stdio.start(Home(tmp_path, tmp_path / "file"))
+    await client.greet()
+    answer = await client.call(1, "delegate", {"task": "hello"})
+    assert answer["result"]["isError"]
+    assert str(tmp_path / "file") in text_of(answer)
+    assert await client.leave() == 0
+
+
 async def test_a_server_killed_in_a_call_leaves_a_job_that_can_be_read(
     forward: Forward, environ: dict[str, str], home: Home, upstream: Simulator
 ) -> None:

@@ -119,6 +119,9 @@ class Bridge:
     def _call(self, running: Running) -> None:
         try:
             answer = running.forward(self._servers())
+        except Exception as error:  # noqa: BLE001 - a client that gets no answer waits for ever
+            said = f"a defect in workers-tui ended this call: {type(error).__name__}: {error}"
+            answer = frames.tool_error(running.id, said)
         finally:
             with self._lock:
                 self._running.pop(running.id, None)

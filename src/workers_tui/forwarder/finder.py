@@ -76,14 +76,20 @@ class Finder:
         place = Place(address, "/" + record.url.partition("://")[2].partition("/")[2], token)
         return place if takes_calls(place) else None
 
-    def find_or_start(self, avoid: Address | None = None) -> Place:
+    def find_or_start(self) -> Place:
         """The server that serves now, started if need be. Raises NoServer."""
+        try:
+            return self._found_or_started()
+        except OSError as error:
+            raise NoServer(f"cannot use {self._home.state}: {error.strerror or error}") from error
+
+    def _found_or_started(self) -> Place:
         until = time.monotonic() + START_WAIT
         child: subprocess.Popen[bytes] | None = None
         with contextlib.ExitStack() as held:
             while time.monotonic() < until:
                 place = self.find()
-                if place is not None and place.address != avoid:
+                if place is not None:
                     return place
                 if child is None and held.enter_context(self._spawn_lock()):
                     child = self._start()

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from workers_tui.engine.errors import StoreUnusable
 from workers_tui.home.places import Home
 from workers_tui.home.proof import proves
 from workers_tui.home.server_record import ServerRecord, read_record, read_token
@@ -35,10 +36,13 @@ class Claim:
         return self._fd is not None
 
     def take(self) -> bool:
-        """Take the lock if it is free; True when it is ours."""
+        """Take the lock if it is free; True when it is ours. Raises StoreUnusable."""
         if self._fd is not None:
             return True
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreUnusable(f"cannot use {self._path}: {error.strerror}") from error
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

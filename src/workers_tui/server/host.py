@@ -188,13 +188,20 @@ class Host:
         self._message = listener.message
         side = await self._open(web, listener)
         self.url = listener.url
-        record = ServerRecord(self.url, os.getpid(), __version__)
-        await asyncio.to_thread(write_record, home, record)
+        await self._say_where(self.url)
         self._show()
         self._spawn(self._watch(side))
         self._spawn(self._count_clients())
         if self.kind == "background":
             self._spawn(self._leave_when_idle())
+
+    async def _say_where(self, url: str) -> None:
+        record = ServerRecord(url, os.getpid(), __version__)
+        try:
+            await asyncio.to_thread(write_record, self.engine.home, record)
+        except OSError as error:  # a full disk: who knows the address can still come
+            why = error.strerror or error
+            self._message = f"cannot write server.json ({why}): Claude Code will not find {url}"
 
     async def _open(self, web: Any, listener: Listener) -> McpSide:
         hosts = own_hosts(self._address[0], listener.port)
