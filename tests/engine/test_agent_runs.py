@@ -128,7 +128,7 @@ async def test_a_silent_agent_is_ended(tmp_path: Path) -> None:
 @pytest.mark.parametrize("fault", ["stall", "stall-comments"])
 async def test_a_provider_that_stalls_ends_the_job(tmp_path: Path, fault: str) -> None:
     scenario = scripted(rule({}, say("the answer that never ends"), fault=fault))
-    async with world(tmp_path, scenario, limits=Limits(idle=0.3)) as one:
+    async with world(tmp_path, scenario, limits=Limits(local=0.3)) as one:
         job = await one.run("ask 1")
         assert job.state is JobState.FAILED
         assert "sent nothing for" in (job.error or "")

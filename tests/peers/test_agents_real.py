@@ -308,7 +308,7 @@ async def test_an_answer_at_the_output_limit_books_every_request(tmp_path: Path)
 
 async def test_a_provider_that_stalls_ends_the_job_with_words(tmp_path: Path) -> None:
     scenario = scripted(rule({}, say("an answer that never ends"), fault="stall-comments"))
-    limits = Limits(idle=1.0)
+    limits = Limits(local=1.0)
     async with world(tmp_path, scenario, claude=peer("claude"), limits=limits) as one:
         job = await one.run("go")
         assert job.state is JobState.FAILED

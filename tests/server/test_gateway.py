@@ -271,7 +271,7 @@ async def test_a_client_that_hangs_up_before_the_answer_is_booked(calling: Calli
 
 async def test_a_stalled_stream_ends_with_words(calling: Calling) -> None:
     scenario = scripted(rule({}, say("hello there"), fault="stall-comments"))
-    async with calling(scenario, limits=Limits(idle=0.3)) as caller:
+    async with calling(scenario, limits=Limits(local=0.3)) as caller:
         reply = await caller.post()
         assert "event: error" in reply.text
         assert "in the middle of an answer" in (caller.account.failure or "")

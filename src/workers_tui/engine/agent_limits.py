@@ -9,8 +9,12 @@ from dataclasses import dataclass
 class Limits:
     """Limits of one run and of its requests."""
 
+    first: float = 180.0
+    """Until a streamed answer begins."""
     idle: float = 120.0
     """A streamed answer without anything but pings."""
+    local: float = 900.0
+    """Both of these for a model on this machine, which may take its time."""
     whole: float = 600.0
     """An answer that is not streamed."""
     silence: float = 1200.0

@@ -35,8 +35,10 @@ class Passage:
         self._client = client
         self._exchange = exchange
         self._meter = meter
-        self._idle = limits.idle
-        self._first = limits.idle if meter.head.stream else limits.whole
+        local = meter.account.identity.loopback
+        self._idle = limits.local if local else limits.idle
+        first = limits.local if local else limits.first
+        self._first = first if meter.head.stream else limits.whole
         self._whole_limit = limits.whole
         self._host = httpx.URL(meter.account.identity.base_url).host
 
