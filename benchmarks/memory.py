@@ -15,7 +15,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from benchmarks.key_to_paint import BINARY, write_settings, start_simulator, start_jobs
+from benchmarks.key_to_paint import BINARY, start_jobs, start_simulator, write_settings
 from tests.walk.terminal import PtyProgram
 
 JOBS = 10_000

@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 - a module for the scripts beside it
 """Draws a terminal's screen, captured with its colours, as a picture on an exact grid.
 
 `tmux capture-pane -e -p` gives text with SGR sequences; nothing else is read.
@@ -114,7 +115,7 @@ def _read(look: Look, codes: str) -> Look:
         code = numbers.pop(0)
         if code in {38, 48}:
             colour, numbers = _colour(numbers)
-            look = replace(look, **{"ink" if code == 38 else "paper": colour})
+            look = replace(look, ink=colour) if code == 38 else replace(look, paper=colour)
         else:
             look = _plain(look, code)
     return look
@@ -129,9 +130,11 @@ def _plain(look: Look, code: int) -> Look:
     }  # fmt: skip
     if code in simple:
         return simple[code]
-    for base, field in ((30, "ink"), (40, "paper"), (90, "ink"), (100, "paper")):
+    for base in (30, 90):
         if base <= code < base + 8:
-            return replace(look, **{field: BASIC[code - base]})
+            return replace(look, ink=BASIC[code - base])
+        if base + 10 <= code < base + 18:
+            return replace(look, paper=BASIC[code - base - 10])
     return look
 
 

@@ -7,6 +7,7 @@ Each step presses keys, waits for a text, and saves a picture under
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -148,8 +149,7 @@ def walk(size: tuple[int, int], picture: Callable[[str], None], window: Window) 
 
 def main() -> int:
     """Walk at each size; 1 at the first step that fails."""
-    from terminal_picture import draw  # beside this repository's pictures
-
+    draw = importlib.import_module("terminal_picture").draw
     options = argparse.ArgumentParser()
     options.add_argument("sizes", nargs="*", help="such as 80x24; all five without")
     wanted = options.parse_args().sizes

@@ -14,6 +14,7 @@ import shutil
 import sys
 import tempfile
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,7 @@ def open_demo(options: Options) -> int:
     make_demo_files(project)
     _plant_a_key(project)
     _write_settings(home)
+    _write_transcripts(home.state / "claude", project)
     wiring = DemoWiring(replace(options, port=0, project=project), home, project)
     code = run_dashboard(wiring.app(demo=True))
     if code == 0:
@@ -64,6 +66,33 @@ def _plant_a_key(project: Path) -> None:
     key = "AKIA" + "".join(random.Random(3).choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", k=16))
     text = f"# Deploy\n\n1. Build.\n2. Log in with {key}.\n3. Push.\n"
     (project / PLANTED).write_text(text, encoding="utf-8")
+
+
+def _write_transcripts(claude: Path, project: Path) -> None:
+    """What Claude Code would have written in the sessions that delegate, for the savings."""
+    folder = claude / "projects" / "-shop"
+    folder.mkdir(parents=True)
+    start = datetime.now(UTC) - timedelta(minutes=40)
+    for session in SESSIONS:
+        lines = []
+        for number in range(30):
+            usage = {
+                "input_tokens": 40,
+                "output_tokens": 350 + 10 * number,
+                "cache_creation_input_tokens": 2_400,
+                "cache_read_input_tokens": 30_000 + 2_400 * number,
+            }
+            message = {
+                "id": f"msg_{session}_{number}", "type": "message", "role": "assistant",
+                "model": "claude-opus-4-6", "content": [], "usage": usage,
+            }  # fmt: skip
+            line = {
+                "type": "assistant", "uuid": f"{session}-{number}", "sessionId": session,
+                "requestId": f"req_{session}_{number}", "cwd": str(project),
+                "timestamp": (start + timedelta(minutes=number)).isoformat(), "message": message,
+            }  # fmt: skip
+            lines.append(json.dumps(line) + "\n")
+        (folder / f"{session}.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
 def _write_settings(home: Home) -> None:
@@ -149,7 +178,7 @@ async def keep_asking(engine: Engine, project: Path) -> None:
         if number % ASK_EVERY == 2 and not any(map(_asks, _open_jobs(engine))):
             await _ask(engine, project, session, SECRET_TASK)
         await asyncio.sleep(dice.uniform(*PAUSE))
-        while sum(not _asks(job) for job in _open_jobs(engine)) >= AT_ONCE:
+        while sum(not _asks(job) for job in _open_jobs(engine)) >= AT_ONCE:  # noqa: ASYNC110 - a demo
             await asyncio.sleep(0.3)
 
 

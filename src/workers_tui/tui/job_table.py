@@ -40,6 +40,10 @@ class JobTable:
     def __len__(self) -> int:
         return len(self._jobs)
 
+    def __contains__(self, job_id: object) -> bool:
+        """Whether a job that has not ended has this id."""
+        return job_id in self._active
+
     def get(self, job_id: str) -> Job | None:
         """The newest value of a job."""
         return self._jobs.get(job_id)

@@ -32,6 +32,9 @@ FRAME = 1 / 15
 TOTALS_EVERY = 0.5
 """Seconds between two repaints of totals."""
 
+CHARS_A_TOKEN = 4
+"""Good enough for a speed and a count that is marked as an estimate."""
+
 SLOW = frozenset({Topic.SPEND, Topic.TIER, Topic.SAVINGS, Topic.WORKER, Topic.PROVIDER})
 """Topics whose panes are totals."""
 
@@ -101,6 +104,8 @@ class Observer:
         for key in keys:
             if key.topic is Topic.JOB:
                 self._take_job(key.name, engine.board.get(key), now)
+            elif key.topic is Topic.OUTPUT and key.name in self.jobs:
+                self.rates.note(key.name, engine.board.get(key) // CHARS_A_TOKEN, now)
         if Topic.EVENT in topics:
             self._take_events(engine)
         if topics & {Topic.SERVER, Topic.SPEND, Topic.JOB}:
@@ -117,7 +122,7 @@ class Observer:
         self.jobs.put(job, now)
         if job.state.ended:
             self.rates.forget(job_id)
-        else:
+        elif job.usage.output:
             self.rates.note(job_id, job.usage.output, now)
 
     def _take_events(self, engine: Engine) -> None:

@@ -28,6 +28,11 @@ class Rates:
         """The job ended."""
         self._seen.pop(job, None)
 
+    def tokens(self, job: str) -> int:
+        """The newest count, 0 before the first."""
+        seen = self._seen.get(job)
+        return seen[-1][1] if seen else 0
+
     def rate(self, job: str, now: float) -> int | None:
         """Whole tokens per second, None before there are two counts to compare."""
         seen = self._seen.get(job)

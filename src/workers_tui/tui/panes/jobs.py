@@ -218,10 +218,17 @@ class JobList(LineView):
         if at.speed:
             parts.append((safe.fit_right(self._speed(job), at.speed), tone or "run"))
         if at.out:
-            parts.append((safe.fit_right(tokens_out(job), at.out), tone))
+            parts.append((safe.fit_right(self._out(job), at.out), tone))
         parts.append((safe.fit_right(_cost(job), at.cost), tone))
         parts.append((safe.fit_right(_time(job, self._now), at.time), tone))
         return row(*parts)
+
+    def _out(self, job: Job) -> str:
+        """Tokens that came; an estimate while the provider has not counted them."""
+        so_far = self._rates.tokens(job.id)
+        if job.usage.output or job.state.ended or not so_far:
+            return tokens_out(job)
+        return words.ESTIMATED + words.count(so_far)
 
     def _speed(self, job: Job) -> str:
         if not marks.runs(job):
@@ -251,7 +258,12 @@ def headline(job: Job, now: datetime) -> str:
         return f"{safe.one_line(job.task)} · {safe.one_line(job.last_action)}"
     task = safe.one_line(job.task)
     target = job.written or job.write_to
-    return f"{task} → {safe.one_line(target)}" if target else task
+    return f"{task} → {_in_project(job, target)}" if target else task
+
+
+def _in_project(job: Job, path: str) -> str:
+    """A path as seen from the job's project."""
+    return safe.one_line(path.removeprefix(f"{job.project}/") if job.project else path)
 
 
 def _task_style(job: Job) -> str:

@@ -118,6 +118,9 @@ class DashboardScreen(JobVerbs, SettingsVerbs, RightColumn, Moves):
         topics = {key.topic for key in keys}
         if Topic.JOB in topics or not keys:
             self._show_jobs({key.name for key in keys if key.topic is Topic.JOB})
+        for key in keys:
+            if key.topic is Topic.OUTPUT:
+                self.job_list.redraw_job(key.name)
         self._show_output(keys)
         if Topic.SPEND in topics:
             self.show_spend(keys)

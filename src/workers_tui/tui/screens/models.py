@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workers_tui.engine.price import Price
     from workers_tui.engine.tiers import TierView
 
-NAME, PRICES, CONTEXT = 44, 14, 8
+WIDEST, FRAME, PRICES, CONTEXT = 72, 4, 14, 8
 
 
 async def choose_model(face: Face, tier: TierView) -> str | None:
@@ -29,15 +29,16 @@ async def choose_model(face: Face, tier: TierView) -> str | None:
     now = f"{words.model_name(tier.model)} {price_of(tier)}"
     picker = Picker(
         f"{safe.one_line(tier.name)}: now {safe.one_line(now)}",
-        choices_of(engine.prices.models(tier.provider), tier),
+        choices_of(engine.prices.models(tier.provider), tier, face.size.width),
         current=tier.model,
         as_typed=lambda typed: _about(tier, typed, engine.prices.find(tier.provider, typed)),
     )
-    face.run_worker(_ask_provider(engine, tier, picker), group="models", exclusive=True)
+    asking = _ask_provider(engine, tier, picker, face.size.width)
+    face.run_worker(asking, group="models", exclusive=True)
     return await face.app.push_screen_wait(picker)
 
 
-async def _ask_provider(engine: Engine, tier: TierView, picker: Picker) -> None:
+async def _ask_provider(engine: Engine, tier: TierView, picker: Picker, width: int) -> None:
     """Show the provider's newest list when it is here, or why it cannot be had."""
     known = len(engine.prices.models(tier.provider))
     try:
@@ -47,19 +48,20 @@ async def _ask_provider(engine: Engine, tier: TierView, picker: Picker) -> None:
             picker.remark(f"No list: {error}. Type a model's full name.")
         return
     if picker.is_mounted and len(engine.prices.models(tier.provider)) != known:
-        picker.offer(choices_of(engine.prices.models(tier.provider), tier))
+        picker.offer(choices_of(engine.prices.models(tier.provider), tier, width))
 
 
-def choices_of(models: Iterable[ModelInfo], tier: TierView) -> list[Choice]:
-    """The models in order of their names."""
-    return [_choice(model, tier) for model in sorted(models, key=lambda model: model.id)]
+def choices_of(models: Iterable[ModelInfo], tier: TierView, width: int) -> list[Choice]:
+    """The models in order of their names, for a screen of this width."""
+    name = min(WIDEST, width) - FRAME - PRICES - CONTEXT
+    return [_choice(model, tier, name) for model in sorted(models, key=lambda model: model.id)]
 
 
-def _choice(model: ModelInfo, tier: TierView) -> Choice:
+def _choice(model: ModelInfo, tier: TierView, name: int) -> Choice:
     price = words.prices(model.price.input, model.price.output) if model.price else words.UNKNOWN
     context = words.count(model.context) if model.context else words.UNKNOWN
     shown = row(
-        (safe.fit(" " + safe.one_line(model.id), NAME), "strong" if model.id == tier.model else ""),
+        (safe.fit(" " + safe.one_line(model.id), name), "strong" if model.id == tier.model else ""),
         (safe.fit_right(price, PRICES), "dim"),
         (safe.fit_right(context, CONTEXT), "dim"),
     )

@@ -1,0 +1,112 @@
+# ruff: noqa: INP001, T201 - scripts that print what they made
+"""`make pictures`: the README's pictures and its short recording, from the running demo.
+
+python screenshots/make.py            all of them
+python screenshots/make.py dashboard  one of them
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "screenshots")]
+
+from tests.walk.tmux import Window  # noqa: E402 - the path is set above
+
+draw = importlib.import_module("terminal_picture").draw
+
+HERE = ROOT / "screenshots"
+WIDE, NARROW = (140, 40), (80, 24)
+FRAMES, FRAME_MS = 60, 200
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One picture: a size, keys, and the text to wait for."""
+
+    name: str
+    size: tuple[int, int]
+    keys: tuple[str, ...]
+    shows: str
+    warm_up: float = 25.0
+    """Seconds for the demo to look like a day."""
+
+
+SHOTS = (
+    Shot("dashboard", WIDE, ("g",), "running"),
+    Shot("narrow", NARROW, ("g",), "running"),
+    Shot("detail", WIDE, ("G", "Enter"), "asked by", 12.0),
+    Shot("tiers", WIDE, ("2", "2"), "Picked lately", 15.0),
+    Shot("budget", WIDE, ("3", "3"), "By tier", 20.0),
+    Shot("picker", WIDE, ("2", "e"), "type to search", 10.0),
+    Shot("history", WIDE, ("h",), "History", 20.0),
+    Shot("help", WIDE, ("?",), "Open what", 8.0),
+)
+
+
+def open_demo(size: tuple[int, int], warm_up: float) -> Window:
+    """The demo after a while."""
+    window = Window([str(Path(sys.executable).with_name("workers-tui")), "--demo"], size)
+    window.wait_for("ended", 60)
+    time.sleep(warm_up)
+    return window
+
+
+def take(shot: Shot) -> None:
+    """Save one picture."""
+    window = open_demo(shot.size, shot.warm_up)
+    try:
+        window.press(*shot.keys)
+        window.wait_for(shot.shows, 30)
+        time.sleep(0.6)
+        draw(window.coloured(), *shot.size).save(HERE / f"{shot.name}.png", optimize=True)
+    finally:
+        window.close()
+
+
+def record() -> None:
+    """A short animation of the first screen."""
+    size = (120, 34)
+    window = open_demo(size, 6.0)
+    frames = []
+    try:
+        for number in range(FRAMES):
+            if number == 10:
+                window.press("g")
+            if number in {25, 28}:
+                window.press("j")
+            if number == 34:
+                window.press("Enter")
+            if number == 46:
+                window.press("Escape")
+            frames.append(draw(window.coloured(), *size).quantize(64))
+            time.sleep(FRAME_MS / 1_000)
+    finally:
+        window.close()
+    first, *rest = frames
+    first.save(
+        HERE / "demo.gif", save_all=True, append_images=rest, duration=FRAME_MS, loop=0,
+        optimize=True,
+    )  # fmt: skip
+
+
+def main(names: Sequence[str]) -> int:
+    """Make what is asked for."""
+    for shot in SHOTS:
+        if not names or shot.name in names:
+            take(shot)
+            print(f"{shot.name}.png")
+    if not names or "demo" in names:
+        record()
+        print("demo.gif")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
