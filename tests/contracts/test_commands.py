@@ -81,6 +81,8 @@ def test_the_version_is_one_line_for_scripts() -> None:
         ("import", "/nonexistent.jsonl"),
         ("simulate", "--scenario", "/nonexistent.json"),
         ("savings", "--by", "moon"),
+        ("savings", "--claude-dir", "/nonexistent"),
+        ("savings", "--workers-root", "/nonexistent"),
         ("savings", "--since", "someday"),
         ("worker", "nonsense"),
         ("key", "set"),
@@ -184,7 +186,7 @@ def test_cancel_ends_another_process_job(program: Program, provider: Provider) -
 
 def test_the_cap_is_set_and_shown(program: Program) -> None:
     program.settings()
-    program.good("budget", "set", "2.50")
+    assert program.good("budget", "set", "2.50").out.startswith("the cap was $3.00, is $2.50\n")
     assert json.loads(program.models_json.read_text())["daily_budget_usd"] == 2.5
     assert program.good("budget", "show", "--json").json == program.stats()["today"]
     assert "$2.50" in program.good("budget", "show").out

@@ -9,6 +9,7 @@ import click
 from workers_tui.cli.common import Options, open_engine, print_json, run_async
 from workers_tui.cli.stats import cap_line
 from workers_tui.engine.errors import WrongUse
+from workers_tui.engine.money import from_usd, text_usd
 from workers_tui.engine.stats import Stats
 
 
@@ -48,7 +49,7 @@ async def _set(options: Options, usd: Decimal | None) -> int:
 
 
 def _said(usd: Decimal | None) -> str:
-    return "none" if usd is None else f"${usd}"
+    return "none" if usd is None else text_usd(from_usd(usd))
 
 
 @budget.command()

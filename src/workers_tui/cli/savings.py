@@ -15,7 +15,7 @@ import click
 from workers_tui.cli.common import Options, print_json
 from workers_tui.cli.savings_text import explain_lines, table_lines
 from workers_tui.engine.errors import WrongUse
-from workers_tui.engine.savings_gather import gather, gather_without_index
+from workers_tui.engine.savings_gather import gather, gather_without_index, was_read
 from workers_tui.engine.savings_report import BY, Report, group_json, report_json
 from workers_tui.engine.transcript_files import find_sources
 
@@ -66,8 +66,13 @@ def savings(
     root = workers_root or Path(
         os.environ.get("CLAUDE_WORKERS_ROOT") or Path.home() / ".claude-workers"
     )
-    sources = find_sources(os.environ, claude_dirs=claude_dirs, workers_root=root)
     home = options.place()
+    for directory in (*claude_dirs, *([workers_root] if workers_root else [])):
+        if not directory.is_dir() and not was_read(home, directory):
+            raise WrongUse(
+                f"there is no directory {directory}, and there never was one that we read"
+            )
+    sources = find_sources(os.environ, claude_dirs=claude_dirs, workers_root=root)
     if no_index:
         report = gather_without_index(home, sources, by=by, since=since, config=options.config)
     else:
