@@ -79,9 +79,19 @@ class Providers:
         self._board = board
         self._events = events
         self._paused: dict[str, str] = {}
+        self._known_by: Settings | None = None
+        self._known: dict[str, Provider | None] = {}
 
     def find(self, name: str) -> Provider | None:
         """The provider, or None when nothing usable has this name."""
+        settings = self._settings()
+        if settings is not self._known_by:
+            self._known_by, self._known = settings, {}
+        if name not in self._known:
+            self._known[name] = self._look_up(name)
+        return self._known[name]
+
+    def _look_up(self, name: str) -> Provider | None:
         found = self._described(name)
         if found is None or not found.base_url or not is_address(found.base_url):
             return None
