@@ -73,6 +73,22 @@ async def test_kill_ends_one_that_ignores_the_interrupt() -> None:
     assert not alive(4103)
 
 
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGABRT])
+async def test_an_agent_that_dies_of_a_signal_is_noticed(number: int) -> None:
+    die = f"import os; os.kill(os.getpid(), {int(number)})"
+    async with guarded(program(4105, die)) as (process, _):
+        assert await asyncio.wait_for(process.wait(), 10) == 128 + number
+    assert not alive(4105)
+
+
+async def test_a_guard_that_is_told_to_end_takes_all_along() -> None:
+    deaf = "import signal; signal.signal(2, signal.SIG_IGN); time.sleep(60)"
+    async with guarded(program(4106, deaf)) as (process, _):
+        process.terminate()
+        assert await asyncio.wait_for(process.wait(), 10) == 128 + signal.SIGKILL
+    assert not alive(4106)
+
+
 async def test_the_end_of_the_engine_ends_everything() -> None:
     async with guarded(program(4104, "time.sleep(60)")) as (process, control):
         os.close(control)

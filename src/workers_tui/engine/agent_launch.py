@@ -145,7 +145,7 @@ def overrides(launch: Launch) -> dict[str, str]:
         "CLAUDE_CODE_SUBAGENT_MODEL": launch.session.model,
         "CLAUDE_CODE_MAX_RETRIES": "2",
         "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(OUTPUT_TOKENS),
-        "API_TIMEOUT_MS": "600000",
+        "API_TIMEOUT_MS": "3000000",
     }
 
 

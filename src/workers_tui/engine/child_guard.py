@@ -29,7 +29,8 @@ SWEEP = 3.0
 """Seconds to reap what was killed."""
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-NO_CHILD = -1
+AGAIN = 0.2
+"""Seconds between two rounds of SIGKILL."""
 
 
 def prctl(option: int, value: int) -> None:
@@ -95,7 +96,7 @@ class Guard:
         signal.signal(signal.SIGTERM, lambda *_: self.stop())
         self._agent = subprocess.Popen(command, preexec_fn=_in_child)  # noqa: PLW1509 - one thread
         self._close_pipes()
-        self.code = NO_CHILD
+        self.code: int | None = None
         self._kill_at: float | None = None
 
     @staticmethod
@@ -108,9 +109,8 @@ class Guard:
     def run(self) -> int:
         """Until the agent has ended; returns its exit code as a shell tells it."""
         watched = [self._control, self._wake]
-        while self.code == NO_CHILD:
-            wait = 1.0 if self._kill_at is None else max(0.0, self._kill_at - time.monotonic())
-            ready, _, _ = select.select(watched, [], [], min(1.0, wait))
+        while self.code is None:
+            ready, _, _ = select.select(watched, [], [], self._patience())
             if self._control in ready:
                 said = os.read(self._control, 16)
                 self.kill() if KILL in said else self.stop()
@@ -120,9 +120,16 @@ class Guard:
             self._recorded.update(below(os.getpid()) if sys.platform != "linux" else ())
             self._reap()
             if self._kill_at is not None and time.monotonic() >= self._kill_at:
+                self._kill_at = time.monotonic() + AGAIN
                 self.kill()
         self._sweep()
         return self.code if self.code >= 0 else 128 - self.code
+
+    def _patience(self) -> float | None:
+        """Until the next thing to do; where orphans are not adopted, descendants are noted."""
+        if self._kill_at is not None:
+            return max(0.0, self._kill_at - time.monotonic())
+        return None if sys.platform == "linux" else 1.0
 
     def stop(self) -> None:
         """Ask the agent to end; it kills its own tools then."""
