@@ -231,6 +231,7 @@ def setting_of(options: argparse.Namespace) -> Iterator[Setting]:
     """The setting, with a tree if none is given; what was made is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="savings-") as work:
         tree = options.tree or Path(work, "tree")
+        Path(work, "none").mkdir()
         if options.tree is None:
             command = [PYTHON, "-m", "benchmarks.gen_transcripts", "--out", str(tree)]
             subprocess.run([*command, "--bytes", options.bytes], cwd=ROOT, check=True)

@@ -155,6 +155,15 @@ def test_several_directories_may_be_named(program: Program, tmp_path: Path) -> N
     assert program.json(*arguments[:2])["manager"]["messages"] == 1
 
 
+def test_a_named_directory_may_be_gone_but_must_have_been(program: Program, tmp_path: Path) -> None:
+    tree = Tree(tmp_path / "one")
+    tree.write(line())
+    assert program.json("--claude-dir", str(tree.root))["manager"]["messages"] == 1
+    shutil.rmtree(tree.root)
+    assert program.json("--claude-dir", str(tree.root))["manager"]["messages"] == 1
+    assert program.run("--claude-dir", str(tmp_path / "never")).returncode == 2
+
+
 def test_wrong_use_is_one_line(program: Program) -> None:
     done = program.run("--since", "yesterday")
     assert done.returncode == 2

@@ -7,6 +7,7 @@ settings classes or the network, so the command starts quickly.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
@@ -63,6 +64,19 @@ def gather(
         prices = ManagerPrices(own_prices(read_json(config or home.models_json)))
         load_prices(transact, prices, facts.rows)
     return build(facts, prices, by=by)
+
+
+def was_read(home: Home, directory: Path) -> bool:
+    """Whether the index has history of a directory, or of one in it, that may be gone by now."""
+    if not home.index_db.exists():
+        return False
+    root = os.path.realpath(directory)
+    with contextlib.closing(store_file.connect(home.index_db, durable=False)) as conn:
+        found = conn.execute(
+            "SELECT 1 FROM source WHERE root = ? OR substr(root, 1, ?) = ?",
+            (root, len(root) + 1, f"{root}/"),
+        ).fetchone()
+    return found is not None
 
 
 def gather_without_index(
