@@ -16,13 +16,14 @@ from tests.engine.call_kit import MODEL, USAGE, Gate, Provider, chunk, error, ss
 
 from workers_tui.engine.answer import Answer, Reading
 from workers_tui.engine.clock import SystemClock
+from workers_tui.engine.deadline import Limits
 from workers_tui.engine.errors import (
     Incomplete,
     KeyRejected,
     PaymentRequired,
     UpstreamFailed,
 )
-from workers_tui.engine.upstream import Limits, NeverSent, Upstream, UpstreamRequest
+from workers_tui.engine.upstream import NeverSent, Upstream, UpstreamRequest
 from workers_tui.engine.upstream_errors import retry_hint
 from workers_tui.engine.usage import Usage
 
