@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx
 from tests.forwarder.conftest import Forward, Serve
 from tests.forwarder.stdio import text_of
 from tests.server.fake_engine import FakeEngine
@@ -15,7 +16,13 @@ from tests.server.fake_engine import FakeEngine
 from workers_tui.engine.job import CallRequest, Origin
 from workers_tui.home.places import Home
 from workers_tui.home.proof import prove
-from workers_tui.home.server_record import ServerRecord, read_record, read_token, write_record
+from workers_tui.home.server_record import (
+    ServerRecord,
+    read_record,
+    read_token,
+    rotate_token,
+    write_record,
+)
 from workers_tui.server.host import Host
 
 
@@ -111,6 +118,37 @@ async def test_a_server_that_forgot_the_session_gets_the_call_again(
         assert text_of(await client.call(2, "delegate", {"task": "two"})).endswith("the answer")
     finally:
         await again.stop()
+
+
+async def test_a_rotated_token_is_taken_up_by_a_living_forwarder(
+    forward: Forward, serve: Serve, engine: FakeEngine, home: Home
+) -> None:
+    await serve()
+    client = await forward()
+    await client.greet()
+    await client.call(1, "delegate", {"task": "one"})
+    rotate_token(home)
+    assert text_of(await client.call(2, "delegate", {"task": "two"})).endswith("the answer")
+    assert len(engine.asked) == 2
+
+
+async def test_a_session_that_the_server_ended_is_opened_again(
+    forward: Forward, serve: Serve, engine: FakeEngine, home: Home
+) -> None:
+    host = await serve()
+    client = await forward()
+    await client.greet()
+    await client.call(1, "delegate", {"task": "one"})
+    for known in host.clients.all():
+        head = {
+            "Authorization": f"Bearer {read_token(home)}",
+            "Accept": "application/json, text/event-stream",
+            "mcp-session-id": known.key,
+        }
+        async with httpx.AsyncClient(headers=head) as http:
+            assert (await http.delete(str(host.url))).status_code == 200
+    assert text_of(await client.call(2, "delegate", {"task": "two"})).endswith("the answer")
+    assert len(engine.asked) == 2
 
 
 class Mortal:
