@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workers_tui.engine.tiers import TierView
 
 AXES = (("tier", "By tier"), ("model", "By model"), ("project", "By project"))
-NAME = 26
+NAME, FIGURES = 26, 38
 
 
 class BudgetScreen(SettingsVerbs, Moves):
@@ -73,11 +73,12 @@ class BudgetScreen(SettingsVerbs, Moves):
         if self.engine is None:
             return
         rows: list[Row] = []
+        name = max(8, min(NAME, self.query_one("#tables", LineView).row_width - FIGURES))
         for axis, title in AXES:
             totals = await self.attempt(self.engine.ledger.totals(spend.day, by=axis))  # type: ignore[arg-type]
-            rows += [row((f" {title}", "strong")), _head(), *_table(totals or {}), row()]
+            rows += [row((f" {title}", "strong")), _head(name), *_table(totals or {}, name), row()]
         every = await self.attempt(self.engine.ledger.totals())
-        rows += [row((" All days", "strong")), _head(), *_table(every or {})]
+        rows += [row((" All days", "strong")), _head(name), *_table(every or {}, name)]
         self.query_one("#tables", LineView).show_rows(rows)
 
     async def on_header_cap_clicked(self, event: Header.CapClicked) -> None:
@@ -86,18 +87,18 @@ class BudgetScreen(SettingsVerbs, Moves):
         self.action_cap()
 
 
-def _head() -> Row:
-    return row((f" {'':<{NAME}}{'calls':>8}{'in':>9}{'out':>9}{'$':>11}", "head"))
+def _head(name: int) -> Row:
+    return row((f" {'':<{name}}{'calls':>8}{'in':>9}{'out':>9}{'$':>11}", "head"))
 
 
-def _table(totals: Mapping[str, Totals]) -> Iterable[Row]:
+def _table(totals: Mapping[str, Totals], width: int) -> Iterable[Row]:
     ranked = sorted(totals.items(), key=lambda item: -item[1].cost_pico)
     for name, sums in ranked:
         shown = safe.one_line(words.folder(name) if name.startswith("/") else name) or "all"
         mark = words.ESTIMATED if sums.estimated_pico else ""
         more = f" + {sums.unknown_calls} unknown" if sums.unknown_calls else ""
         yield row(
-            (f" {safe.fit(shown, NAME)}", ""),
+            (f" {safe.fit(shown, width)}", ""),
             (f"{words.count(sums.calls):>8}", ""),
             (f"{words.count(sums.usage.input):>9}{words.count(sums.usage.output):>9}", "dim"),
             (f"{mark + words.money_cell(sums.cost_pico):>11}", ""),

@@ -55,6 +55,11 @@ class DetailScreen(JobVerbs, Moves):
         """The job shown."""
         return self._job
 
+    def hidden_hints(self) -> AbstractSet[str]:
+        """Only agents have steps."""
+        agent = self._job is not None and self._job.kind is JobKind.AGENT
+        return {*super().hidden_hints(), *(() if agent else ("steps",))}
+
     def show(self, keys: AbstractSet[Key]) -> None:
         """Hand on what changed."""
         self.show_spend(keys)

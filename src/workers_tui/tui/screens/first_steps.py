@@ -17,8 +17,9 @@ from workers_tui.engine.errors import WorkersError
 from workers_tui.engine.job import CallRequest, Origin
 from workers_tui.tui import safe, words
 from workers_tui.tui.keymap import bindings
-from workers_tui.tui.lines import LineView, Row, row
+from workers_tui.tui.lines import Row, row
 from workers_tui.tui.panes.frame import Frame
+from workers_tui.tui.panes.prose import Prose
 from workers_tui.tui.screens.moves import Moves
 from workers_tui.tui.screens.settings_verbs import TEST_TASK, TEST_TOKENS
 
@@ -49,13 +50,13 @@ class FirstSteps(Moves):
 
     def body(self) -> ComposeResult:
         """One text."""
-        yield Frame("First steps", LineView(id="steps"), id="full", corners=("top", "top"))
+        yield Frame("First steps", Prose(id="steps"), id="full", corners=("top", "top"))
 
     def on_mount(self) -> None:
         """Seen once is enough."""
         self.dashboard.memory.remember(first_steps_shown=True)
         self.query_one(Frame).tell("three, then it runs by itself", note=[("esc", "key"), " skips"])
-        self.query_one(LineView).focus()
+        self.query_one(Prose).focus()
         self._look_around()
 
     def show(self, keys: AbstractSet[Key]) -> None:
@@ -66,7 +67,7 @@ class FirstSteps(Moves):
             self._lay_out()
 
     def _lay_out(self) -> None:
-        self.query_one(LineView).show_rows(
+        self.query_one(Prose).say(
             [row(), *self._key(), row(), *self._tiers(), row(), *self._client()]
         )
 

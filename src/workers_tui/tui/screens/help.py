@@ -10,10 +10,11 @@ from textual.screen import ModalScreen
 
 from workers_tui.tui import marks, words
 from workers_tui.tui.keymap import GROUPS, MOVES, read_keymap
-from workers_tui.tui.lines import LineView, Row, row
+from workers_tui.tui.lines import Row, row
 from workers_tui.tui.panes.frame import Frame
+from workers_tui.tui.panes.prose import Prose
 
-KEYS = 18
+KEYS = 16
 
 NUMBERS = (
     ("840 1.2k 3.4M", "counts, of tokens mostly"),
@@ -34,7 +35,7 @@ SHOWN = {
 }
 
 
-class HelpText(LineView):
+class HelpText(Prose):
     """The help, scrolled like every list."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -58,7 +59,7 @@ class HelpScreen(ModalScreen[None]):
         chosen, _ = read_keymap(self.app.home)  # type: ignore[attr-defined]
         self.query_one("#help", Frame).tell(note=[("esc", "key"), " closes"])
         text = self.query_one(HelpText)
-        text.show_rows(rows_of(chosen))
+        text.say(rows_of(chosen))
         text.focus()
 
     def action_close(self) -> None:

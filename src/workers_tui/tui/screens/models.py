@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workers_tui.engine.price import Price
     from workers_tui.engine.tiers import TierView
 
-WIDEST, FRAME, PRICES, CONTEXT = 72, 4, 14, 8
+WIDEST, FRAME, PRICES, CONTEXT = 72, 5, 14, 8
 
 
 async def choose_model(face: Face, tier: TierView) -> str | None:

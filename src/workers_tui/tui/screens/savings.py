@@ -8,9 +8,9 @@ from textual.app import ComposeResult
 
 from workers_tui.engine.board import Key, Topic
 from workers_tui.tui.keymap import bindings
-from workers_tui.tui.lines import LineView
 from workers_tui.tui.panes import savings
 from workers_tui.tui.panes.frame import Frame
+from workers_tui.tui.panes.prose import Prose
 from workers_tui.tui.screens.moves import Moves
 
 
@@ -21,7 +21,7 @@ class SavingsScreen(Moves):
 
     def body(self) -> ComposeResult:
         """The text."""
-        yield Frame("Savings", LineView(id="explained"), id="full", corners=("top", "top"))
+        yield Frame("Savings", Prose(id="explained"), id="full", corners=("top", "top"))
 
     def on_mount(self) -> None:
         """It scrolls."""
@@ -31,5 +31,5 @@ class SavingsScreen(Moves):
         """Show the newest figures."""
         self.show_spend(keys)
         view = self.board.get(Key(Topic.SAVINGS)) if self.board else None
-        self.query_one("#explained", LineView).show_rows(savings.explained(view))
+        self.query_one("#explained", Prose).say(savings.explained(view))
         self.query_one(Frame).tell(savings.summary(view))
