@@ -639,6 +639,36 @@ async def test_the_user_decides_about_secrets(home: Home, accept: bool) -> None:
             engine.approve(job.id)
 
 
+@pytest.mark.parametrize("accept", [True, False])
+async def test_an_answered_question_is_gone_though_no_place_is_free(
+    home: Home, accept: bool
+) -> None:
+    settings = {"concurrency": 1}
+    gate = Gate()
+    replies = [stream(gate, answered()), ok()]
+    async with engine_over(home, *replies, settings=settings, approvals=True) as (engine, _):
+        asking = await engine.delegate(CallRequest(f"use {KEY}"), origin())
+        await until(engine, asking, lambda one: one.question is not None)
+        busy = await engine.delegate(CallRequest("takes the only place"), origin())
+        await gate.reached.wait()
+        (engine.approve if accept else engine.reject)(asking.id)
+        state = JobState.QUEUED if accept else JobState.REFUSED
+        after = await asyncio.wait_for(until(engine, asking, lambda one: one.state is state), 2)
+        assert (after.question, after.waiting_for) == (None, None)
+        gate.open.set()
+        ended = [(await engine.ended(job.id)).state for job in (busy, asking)]
+        assert ended == [JobState.DONE, JobState.DONE if accept else JobState.REFUSED]
+
+
+async def test_a_question_names_its_cost_without_a_cap_too(home: Home) -> None:
+    settings = {"daily_budget_usd": None}
+    async with engine_over(home, settings=settings, approvals=True) as (engine, _):
+        job = await engine.delegate(CallRequest(f"use {KEY}"), origin())
+        waiting = await until(engine, job, lambda one: one.question is not None)
+        assert waiting.question is not None
+        assert waiting.question.cost_pico
+
+
 async def test_a_question_nobody_answers_is_refused_after_ten_minutes(home: Home) -> None:
     class Impatient(FastClock):
         async def sleep(self, seconds: float) -> None:

@@ -42,7 +42,9 @@ async def ask_user(
     else:
         found = await asyncio.to_thread(find_all, task, pieces, allow)
     if found:
-        await decide(parts, run, place, found, plan.bound().hold_pico, plan.prompt.bytes)
+        most = plan.bound()  # without a cap nothing is held, and it costs all the same
+        cost = max(most.hold_pico, most.estimate_pico)
+        await decide(parts, run, place, found, cost, plan.prompt.bytes)
 
 
 async def decide(
@@ -69,12 +71,13 @@ async def decide(
     await parts.jobs.change(
         run.job_id, state=JobState.WAITING, waiting_for=WaitingFor.APPROVAL, question=question
     )
-    async with place.aside():
+    async with place.aside():  # a refusal ends the block: it needs no place any more
         accepted = await _answer(parts, run)
-    if accepted is None:
-        raise SecretsRefused(f"{summary}; nobody answered within {PATIENCE / 60:.0f} minutes")
-    if not accepted:
-        raise SecretsRefused(f"{summary}; you rejected it, nothing was sent")
+        if accepted is None:
+            raise SecretsRefused(f"{summary}; nobody answered within {PATIENCE / 60:.0f} minutes")
+        if not accepted:
+            raise SecretsRefused(f"{summary}; you rejected it, nothing was sent")
+        parts.jobs.show(run.job_id, state=JobState.QUEUED, waiting_for=None, question=None)
 
 
 async def _answer(parts: Parts, run: Running) -> bool | None:
