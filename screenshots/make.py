@@ -34,20 +34,19 @@ class Shot:
     size: tuple[int, int]
     keys: tuple[str, ...]
     shows: str
-    warm_up: float = 25.0
-    """Seconds for the demo to look like a day."""
 
 
 SHOTS = (
     Shot("dashboard", WIDE, ("g",), "running"),
+    Shot("detail", WIDE, ("g", "Enter"), "asked by"),
+    Shot("tiers", WIDE, ("2", "2"), "Picked lately"),
+    Shot("budget", WIDE, ("3", "3"), "By tier"),
+    Shot("picker", WIDE, ("2", "e"), "type to search"),
+    Shot("history", WIDE, ("h",), "History ── [0-9]"),
     Shot("narrow", NARROW, ("g",), "running"),
-    Shot("detail", WIDE, ("G", "Enter"), "asked by", 12.0),
-    Shot("tiers", WIDE, ("2", "2"), "Picked lately", 15.0),
-    Shot("budget", WIDE, ("3", "3"), "By tier", 20.0),
-    Shot("picker", WIDE, ("2", "e"), "type to search", 10.0),
-    Shot("history", WIDE, ("h",), "History", 20.0),
-    Shot("help", WIDE, ("?",), "Open what", 8.0),
 )
+WARM_UP = 20.0
+"""Seconds until the demo looks like a day."""
 
 
 def open_demo(size: tuple[int, int], warm_up: float) -> Window:
@@ -58,14 +57,21 @@ def open_demo(size: tuple[int, int], warm_up: float) -> Window:
     return window
 
 
-def take(shot: Shot) -> None:
-    """Save one picture."""
-    window = open_demo(shot.size, shot.warm_up)
+def take(size: tuple[int, int], names: Sequence[str]) -> None:
+    """Save the pictures of one size, all from one demo."""
+    shots = [shot for shot in SHOTS if shot.size == size and (not names or shot.name in names)]
+    if not shots:
+        return
+    window = open_demo(size, WARM_UP)
     try:
-        window.press(*shot.keys)
-        window.wait_for(shot.shows, 30)
-        time.sleep(0.6)
-        draw(window.coloured(), *shot.size).save(HERE / f"{shot.name}.png", optimize=True)
+        for shot in shots:
+            window.press(*shot.keys)
+            window.wait_for(shot.shows, 30)
+            time.sleep(0.8)
+            draw(window.coloured(), *size).save(HERE / f"{shot.name}.png", optimize=True)
+            window.press("Escape", "Escape", "1")
+            time.sleep(0.5)
+            print(f"{shot.name}.png")
     finally:
         window.close()
 
@@ -98,10 +104,8 @@ def record() -> None:
 
 def main(names: Sequence[str]) -> int:
     """Make what is asked for."""
-    for shot in SHOTS:
-        if not names or shot.name in names:
-            take(shot)
-            print(f"{shot.name}.png")
+    for size in (WIDE, NARROW):
+        take(size, names)
     if not names or "demo" in names:
         record()
         print("demo.gif")

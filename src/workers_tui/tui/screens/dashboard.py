@@ -131,7 +131,7 @@ class DashboardScreen(JobVerbs, SettingsVerbs, RightColumn, Moves):
             self.show_savings()
         if Topic.EVENT in topics:
             self.show_events()
-        if topics & {Topic.SERVER, Topic.CONFIG, Topic.PROVIDER}:
+        if not keys or topics & {Topic.SERVER, Topic.CONFIG, Topic.PROVIDER}:
             self._explain_jobs()
 
     def rows_moved(self) -> None:
