@@ -106,6 +106,35 @@ async def test_a_client_that_lists_roots_may_read_there(
         assert len(asked) == 1
 
 
+async def test_the_project_stands_on_a_job_without_files_too(
+    connect: Connect, engine: FakeEngine, tmp_path: Path
+) -> None:
+    asked: list[int] = []
+    callback = await roots_callback(tmp_path, asked)
+    async with connect("legacy", list_roots_callback=callback) as client:
+        for _ in range(2):
+            await client.call_tool("delegate", {"task": "t"})
+    assert [origin.project for _, origin in engine.asked] == [str(tmp_path)] * 2
+    assert [origin.roots for _, origin in engine.asked] == [()] * 2
+    assert len(asked) == 1
+
+
+async def test_a_silent_client_delays_only_its_first_call_without_files(
+    connect: Connect, engine: FakeEngine
+) -> None:
+    asked: list[int] = []
+
+    async def silent(context: Any) -> types.ListRootsResult:
+        asked.append(1)
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    async with connect("legacy", list_roots_callback=silent) as client:
+        for _ in range(3):
+            assert not (await client.call_tool("delegate", {"task": "t"})).is_error
+    assert len(asked) == 1
+
+
 async def test_a_change_of_roots_is_asked_for_again(
     connect: Connect, engine: FakeEngine, tmp_path: Path
 ) -> None:

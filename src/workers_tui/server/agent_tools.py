@@ -32,9 +32,9 @@ class AgentTools:
     async def start(self, arguments: Arguments, call: Call) -> Reply:
         roots = required(await call.roots())
         request = AgentRequest(**_fields(arguments))
-        return await self._answer(
-            self._begin(self._engine.agents.start(request, call.origin(roots))), arguments, call
-        )
+        origin = await call.origin(roots)
+        start = self._engine.agents.start(request, origin)
+        return await self._answer(self._begin(start), arguments, call)
 
     async def followup(self, arguments: Arguments, call: Call) -> Reply:
         named = [arguments[key] for key in ("job_id", "session_id") if key in arguments]
@@ -42,9 +42,9 @@ class AgentTools:
             raise WrongUse("name the agent by job_id or by session_id")
         request = FollowUp(target=named[0], **_fields(arguments))
         roots = required(await call.roots())
-        return await self._answer(
-            self._begin(self._engine.agents.followup(request, call.origin(roots))), arguments, call
-        )
+        origin = await call.origin(roots)
+        start = self._engine.agents.followup(request, origin)
+        return await self._answer(self._begin(start), arguments, call)
 
     async def models(self, _: Arguments, __: Call) -> Reply:
         board = self._engine.board

@@ -24,6 +24,8 @@ class Call:
     """The delegation mode that holds for this client."""
     roots: Callable[[], Awaitable[tuple[Path, ...]]]
     """Finds the client's directories; asks the client only when a file is wanted."""
+    project: Callable[[], Awaitable[Path | None]]
+    """The directory that the client works in, where it is known or quickly told."""
     report: Report
     """Sends progress."""
     started: Callable[[Iterable[Job]], Awaitable[None]]
@@ -33,10 +35,10 @@ class Call:
     tool_use_id: str | None = None
     """Claude Code's id of this call."""
 
-    def origin(self, roots: tuple[Path, ...]) -> Origin:
+    async def origin(self, roots: tuple[Path, ...]) -> Origin:
         """Who asks, as the job keeps it."""
         told = self.client.told
-        project = told.project or (roots[0] if roots else None)
+        project = told.project or (roots[0] if roots else await self.project())
         return Origin(
             roots=roots,
             project=str(project) if project else None,

@@ -156,7 +156,8 @@ class McpSide:
         ctx: Context,
         params: types.NotificationParams,  # noqa: ARG002 - it says nothing
     ) -> None:
-        self._meet(ctx).roots = None
+        client = self._meet(ctx)
+        client.roots, client.silent = None, False
 
     async def tools_changed(self) -> None:
         """Tell every client that can hear it."""
@@ -207,10 +208,14 @@ class McpSide:
         async def roots() -> tuple[Path, ...]:
             return await self._roots(ctx, params, client)
 
+        async def project() -> Path | None:
+            return await self._project(ctx, client)
+
         return Call(
             client=client,
             mode=self._mode(client.told.delegation),
             roots=roots,
+            project=project,
             report=report,
             started=started,
             keep=self._keep,
@@ -235,6 +240,13 @@ class McpSide:
             choose, client.told, listed, self.doors.project, self.doors.engine.environ
         )
 
+    async def _project(self, ctx: Context, client: Client) -> Path | None:
+        """For the job's record only: a call without files is not worth a second round trip."""
+        if not client.handshake or client.silent:
+            return None
+        listed = await self._ask_roots(ctx, client)
+        return listed[0] if listed else self.doors.project
+
     async def _ask_roots(self, ctx: Context, client: Client) -> tuple[Path, ...]:
         """What the client lists as roots; nothing when it cannot say in time."""
         can = ctx.session.client_capabilities
@@ -248,7 +260,9 @@ class McpSide:
                     types.ListRootsRequest(), types.ListRootsResult, ROOTS_WAIT
                 )
             except (MCPError, ValueError, TimeoutError):
+                client.silent = True
                 return ()
+            client.silent = False
             client.roots = from_uris(str(root.uri) for root in answer.roots)
         return client.roots
 

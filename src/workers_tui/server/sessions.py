@@ -29,6 +29,8 @@ class Client:
     told: Told = field(default_factory=Told)
     roots: tuple[Path, ...] | None = None
     """Its answer to roots/list; None until asked, or when it said they changed."""
+    silent: bool = False
+    """It did not answer roots/list in time: asked again only when a file is wanted."""
     tell_tools_changed: Callable[[], Awaitable[None]] | None = None
     """Pushes tools/list_changed to it, where its connection can."""
     seen: float = field(default_factory=time.monotonic)

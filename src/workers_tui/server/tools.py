@@ -158,7 +158,7 @@ class Tools:
     async def _origin(self, requests: list[CallRequest], call: Call) -> Origin:
         wants_files = any(request.files or request.write_to for request in requests)
         roots = required(await call.roots()) if wants_files else ()
-        return call.origin(roots)
+        return await call.origin(roots)
 
     async def _text(self, job: Job) -> str:
         text: str = await self._engine.text(job.id)
