@@ -257,6 +257,37 @@ async def test_the_served_model_is_logged_priced_and_shown(home: Home) -> None:
     assert lines(home)[0]["model"] == "other/m"
 
 
+async def test_an_own_price_holds_for_the_model_with_its_date(home: Home) -> None:
+    usage = {"prompt_tokens": 1_000_000, "completion_tokens": 0}
+    served = chunk("x", finish="stop", model="gpt-5-mini-2025-08-07", usage=usage)
+    settings = {
+        "tiers": {"x": {"model": "gpt-5-mini", "provider": "openai"}},
+        "providers": {
+            "openai": {"base_url": "https://api.openai.com/v1", "api_key_env": "OPENROUTER_API_KEY"}
+        },
+        "prices": {"gpt-5-mini": {"input": 7, "output": 7}},
+        "daily_budget_usd": None,
+    }
+    job = await cost(home, stream(sse(served, "[DONE]")), **settings)
+    assert job.cost is not None
+    assert job.cost.pico == from_usd(7)
+
+
+async def test_a_price_for_a_model_of_this_machine_holds_whatever_it_calls_itself(
+    home: Home,
+) -> None:
+    usage = {"prompt_tokens": 1_000_000, "completion_tokens": 0}
+    served = chunk("x", finish="stop", model="/models/qwen3-8b-q4.gguf", usage=usage)
+    settings = {
+        "tiers": {"x": {"model": "qwen3", "provider": "local"}},
+        "providers": {"local": {"base_url": "http://127.0.0.1:1/v1"}},
+        "prices": {"qwen3": {"input": 0.1, "output": 0.1}},
+    }
+    job = await cost(home, stream(sse(served, "[DONE]")), **settings)
+    assert job.cost is not None
+    assert job.cost.pico == from_usd("0.1")
+
+
 async def test_a_flat_rate_costs_nothing_and_shows_the_list_price(home: Home) -> None:
     settings = {
         "tiers": {"x": {"model": MODEL, "provider": "plan"}},

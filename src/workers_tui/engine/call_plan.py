@@ -8,7 +8,7 @@ from typing import Any
 
 from workers_tui.engine.answer import Answer
 from workers_tui.engine.bounds import Bound, Weight, bound
-from workers_tui.engine.price import Price
+from workers_tui.engine.price import FREE, Price
 from workers_tui.engine.prices import PriceBook
 from workers_tui.engine.prompt import Prompt
 from workers_tui.engine.providers import Provider
@@ -49,6 +49,8 @@ class Plan:
         if served in self.prices:
             return self.prices[served]
         found = book.find(self.provider.name, served)
+        if found is FREE:
+            return self.prices[asked]  # servers of this machine name files, not models
         if found is None and served.startswith(asked):
             return self.prices[asked]  # the same model with its date
         return found

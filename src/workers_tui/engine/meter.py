@@ -114,7 +114,7 @@ class Meter:
         if served is None or served == asked:
             return self._price
         found = self._parts.prices.find(self.account.identity.provider, served)
-        if found is None and (served.startswith(asked) or self._price is FREE):
+        if found is FREE or (found is None and (served.startswith(asked) or self._price is FREE)):
             return self._price
         return found
 

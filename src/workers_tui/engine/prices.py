@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -31,6 +32,8 @@ ASK_AGAIN = 600.0
 """Seconds after which a provider that gave no list is asked once more."""
 VARIANTS = (":nitro", ":floor", ":exacto")
 """Endings that choose among the endpoints of the same model."""
+DATE = re.compile(r"[-@:]\d{4}[\d-]*$")
+"""Providers often name the model that served with its date."""
 
 
 class PriceBook:
@@ -57,7 +60,7 @@ class PriceBook:
         `provider` is a key of `providers`, or a name that genai-prices knows
         (`anthropic`, `openrouter`).
         """
-        own = self._settings().prices.get(model)
+        own = self._own(model)
         if own is not None:
             return replace(_from_settings(own), context=self._listed_context(provider, model))
         endpoint = self._providers.find(provider)
@@ -76,7 +79,7 @@ class PriceBook:
 
         Never raises: a source that does not answer is a source that is silent.
         """
-        if model in self._settings().prices:
+        if self._own(model) is not None:
             return self.find(provider, model)
         await self.freshen(provider)
         if self._listed(provider, model) is None:
@@ -129,6 +132,11 @@ class PriceBook:
         if known is None or model in known.models or not known.models:
             return []
         return nearest_words(model, known.models, count)
+
+    def _own(self, model: str) -> ModelPrice | None:
+        """The user's own price; one without a date holds for the dated model too."""
+        prices = self._settings().prices
+        return prices.get(model) or prices.get(DATE.sub("", model))
 
     def _listed(self, provider: str, model: str) -> Price | None:
         known = self._lists.get(provider)
