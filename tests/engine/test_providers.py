@@ -149,9 +149,21 @@ def test_a_broken_key_of_the_environment_is_said_without_showing_it(home: Home, 
     with pytest.raises(KeyRejected, match="holds blanks") as caught:
         known.key("openrouter")
     assert key not in str(caught.value)
+    assert known.key_or_none(known.get("openrouter")) is None  # lists and bills are asked without
 
 
-@pytest.mark.parametrize("url", ["nonsense", "http://[::1", "ftp://x.test", "http://", "//x.test"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "nonsense",
+        "http://[::1",
+        "ftp://x.test",
+        "http://",
+        "//x.test",
+        "http://x y.test",
+        "http://x\ny",
+    ],
+)
 def test_what_is_no_address_is_said_and_stops_nothing_else(home: Home, url: str) -> None:
     known, _, _ = providers(
         home,

@@ -45,6 +45,11 @@ def clean_key(key: str) -> str:
     stripped = key.strip()
     if not stripped:
         raise WrongUse("the key is empty; paste it when asked, or pipe it in")
-    if not stripped.isascii() or not stripped.isprintable() or " " in stripped:
+    if not can_be_sent(stripped):
         raise WrongUse("this is no key: it holds blanks, line ends or special characters inside")
     return stripped
+
+
+def can_be_sent(key: str) -> bool:
+    """False for what the HTTP library would refuse, with the key in its message."""
+    return key.isascii() and key.isprintable() and " " not in key

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.errors import ConfigError, KeyRejected
 from workers_tui.engine.events import Events, Level
-from workers_tui.engine.keys import read_keys
+from workers_tui.engine.keys import can_be_sent, read_keys
 from workers_tui.engine.settings import ProviderSettings, Settings
 from workers_tui.home.places import Home
 
@@ -136,14 +136,13 @@ class Providers:
     def key(self, name: str) -> str | None:
         """The key, or None when the provider needs none. Raises KeyRejected when it is missing."""
         provider = self.get(name)
-        key = self.key_or_none(provider)
+        key = self._kept_key(provider)
         if key is None and not provider.loopback:
             places = f" or set {provider.key_env} where it runs" if provider.key_env else ""
             raise KeyRejected(
                 f"there is no key for {name}: run `workers-tui key set {name}`{places}"
             )
-        if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
-            # The HTTP library would refuse it too, with the key in its message.
+        if key is not None and not can_be_sent(key):
             raise KeyRejected(
                 f"the key for {name} holds blanks, line ends or special characters inside: "
                 f"run `workers-tui key set {name}`"
@@ -151,6 +150,11 @@ class Providers:
         return key
 
     def key_or_none(self, provider: Provider) -> str | None:
+        """The key, when there is one that can be sent."""
+        key = self._kept_key(provider)
+        return key if key is not None and can_be_sent(key) else None
+
+    def _kept_key(self, provider: Provider) -> str | None:
         """The key from the environment, else from keys.json."""
         said = self._environ.get(provider.key_env, "").strip() if provider.key_env else ""
         return said or read_keys(self._home).get(provider.name)
@@ -190,6 +194,8 @@ class Providers:
 
 def is_address(url: str) -> bool:
     """True for an http or https address with a host."""
+    if not url.isprintable() or " " in url:
+        return False
     try:
         parts = urlsplit(url)
         return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
