@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -82,6 +83,18 @@ def test_a_second_background_one_goes_quietly(serve: Serve) -> None:
     second = serve("--background")
     assert second.wait(30) == 0
     assert second.communicate() == ("", "")
+
+
+def test_a_taken_port_is_said_and_the_next_one_served(serve: Serve, home: Home) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        port = stranger.getsockname()[1]
+        process = serve("--port", str(port))
+        said = line_of(process)
+        process.terminate()
+        _, err = process.communicate(timeout=10)
+    assert f":{port}/" not in said
+    assert err.startswith(f"workers-tui: port {port} is taken by another program, took ")
+    assert err.count("\n") == 1
 
 
 def test_after_kill_9_the_next_one_takes_over(serve: Serve, home: Home) -> None:

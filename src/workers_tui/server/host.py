@@ -83,7 +83,8 @@ class Host:
         self._tasks: list[asyncio.Task[None]] = []
         self._serving: asyncio.Task[None] | None = None
         self._side: McpSide | None = None
-        self._message = ""
+        self.message = ""
+        """One line worth knowing: a port that was taken, who serves instead."""
 
     async def start(self) -> str | None:
         """Serve and return the URL; None when another process of this user serves.
@@ -155,13 +156,13 @@ class Host:
             other = await asyncio.to_thread(claim.find_other, home)
             gives_way = other is not None and other.kind == "background"
             if other is not None and (self.kind == "background" or not gives_way):
-                self._message = f"viewer of pid {other.record.pid}, which serves {other.record.url}"
+                self.message = f"viewer of pid {other.record.pid}, which serves {other.record.url}"
                 self._show()
                 return False
             if other is not None:
                 await asyncio.to_thread(claim.ask_hand_over, home, other)
             if waited >= CLAIM_WAIT:
-                self._message = "another process of yours holds the server lock but does not answer"
+                self.message = "another process of yours holds the server lock but does not answer"
                 self._show()
                 return False
             await asyncio.sleep(0.1)
@@ -172,7 +173,7 @@ class Host:
         """As a viewer: take over when the one who serves has left."""
         while not self.claim.take():  # noqa: ASYNC110 - the lock is another process's
             await asyncio.sleep(LOOK_EVERY)
-        self._message = ""
+        self.message = ""
         await self._serve()
 
     async def _serve(self) -> None:
@@ -185,7 +186,7 @@ class Host:
         except BaseException:
             self.claim.release()
             raise
-        self._message = listener.message
+        self.message = listener.message
         side = await self._open(web, listener)
         self.url = listener.url
         await self._say_where(self.url)
@@ -201,7 +202,7 @@ class Host:
             await asyncio.to_thread(write_record, self.engine.home, record)
         except OSError as error:  # a full disk: who knows the address can still come
             why = error.strerror or error
-            self._message = f"cannot write server.json ({why}): Claude Code will not find {url}"
+            self.message = f"cannot write server.json ({why}): Claude Code will not find {url}"
 
     async def _open(self, web: Any, listener: Listener) -> McpSide:
         hosts = own_hosts(self._address[0], listener.port)
@@ -271,11 +272,11 @@ class Host:
         self.gone.set()
 
     def _show(self) -> None:
-        view = ServerView(self.url, self.clients.count(), self._message)
+        view = ServerView(self.url, self.clients.count(), self.message)
         before = self.engine.board.get(Key(Topic.SERVER))
         self.engine.board.put(Key(Topic.SERVER), view)
-        if self._message and (before is None or before.message != self._message):
-            self.engine.events.tell("server", self._message, level=Level.WARNING)
+        if self.message and (before is None or before.message != self.message):
+            self.engine.events.tell("server", self.message, level=Level.WARNING)
 
     def _spawn(self, work: Any) -> None:
         self._tasks.append(asyncio.create_task(work))
