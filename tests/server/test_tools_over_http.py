@@ -62,6 +62,23 @@ async def test_a_client_that_cancels_ends_its_job(
     assert [name for name, _ in engine.cancelled] == ["job1"]
 
 
+async def test_clients_of_one_name_do_not_cancel_each_others_jobs(
+    connect: Connect, engine: FakeEngine
+) -> None:
+    engine.hold = True
+    async with connect("2026-07-28") as one, connect("2026-07-28") as other:
+        calls = []
+        for client in (one, other):
+            engine.started.clear()
+            calls.append(asyncio.create_task(client.call_tool("delegate", {"task": "long"})))
+            await engine.started.wait()
+        calls[0].cancel()
+        assert (await asyncio.wait_for(engine.ended("job1"), 2)).state is JobState.CANCELLED
+        engine.finish("job2", text="mine")
+        assert "mine" in text_of(await calls[1])
+    assert [name for name, _ in engine.cancelled] == ["job1"]
+
+
 async def test_a_dropped_connection_leaves_the_job_running(host: Host, engine: FakeEngine) -> None:
     engine.hold = True
     initialize = {

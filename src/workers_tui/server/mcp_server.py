@@ -136,7 +136,8 @@ class McpSide:
         client = self._meet(ctx)
         # A setting saved a moment ago counts for this call; the watcher may not have seen it.
         await self.doors.engine.config.refresh()
-        key = (client.key, ctx.request_id)
+        # Without sessions two clients may use the same name and ids; there no message cancels.
+        key = (client.key, ctx.request_id if client.handshake else object())
         try:
             reply = await self.tools.run(
                 params.name, params.arguments or {}, self._call(ctx, params, client, key)
