@@ -304,7 +304,6 @@ async def test_a_provider_without_money_is_paused_and_said_once(
     assert own_provider.calls("second") == []
 
 
-@pytest.mark.xfail(strict=True, reason="the refusal for an unknown price names no model")
 def test_a_model_that_nobody_has_is_answered_with_the_nearest_names(
     program: Program, provider: Provider
 ) -> None:

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.engine.call_kit import MODEL, FastClock, engine_over
+from tests.engine.call_kit import MODEL, FastClock, engine_over, error, origin
 
 from workers_tui.engine.clock import SystemClock
 from workers_tui.engine.engine import Engine
+from workers_tui.engine.job import CallRequest
 from workers_tui.engine.model_lists import FRESH, ModelLists, read_models
 from workers_tui.engine.money import from_usd
 from workers_tui.engine.price import FREE, Price, Rates
@@ -247,6 +248,23 @@ async def test_a_name_that_is_not_listed_has_neighbours(home: Home) -> None:
         await found(engine)
         assert engine.prices.nearest("openrouter", "deepseek/deepseek-v4-flsh")[0] == MODEL
         assert engine.prices.nearest("openrouter", MODEL) == []
+
+
+@pytest.mark.parametrize("mode", ["strict", "soft"])
+async def test_a_call_that_cannot_be_for_its_models_name_tells_the_neighbours(
+    home: Home, mode: str
+) -> None:
+    settings = {
+        "prices": {},
+        "tiers": {"fast": {"model": "deepseek/deepseek-v4-flsh"}},
+        "budget_mode": mode,
+    }
+    refusal = error(400, {"error": {"message": "not a valid model ID"}})
+    async with engine_over(home, refusal, settings=settings, gets={"models": LIST}) as (engine, _):
+        job = await engine.ended((await engine.delegate(CallRequest("t"), origin())).id)
+    assert job.error is not None
+    assert "does not list deepseek/deepseek-v4-flsh; nearest: " in job.error
+    assert MODEL in job.error
 
 
 async def test_a_remote_provider_without_a_key_is_not_asked(home: Home) -> None:

@@ -27,6 +27,8 @@ ATTEMPTS = 4
 LONGEST_WAIT = 300.0
 """A provider that asks for more patience than this is told so to the caller instead."""
 FIRST_BACKOFF = 1.0
+NOT_TO_BE_HAD = frozenset({400, 404})
+"""How providers refuse a model that they do not have."""
 
 
 class Attempts:
@@ -53,6 +55,8 @@ class Attempts:
                 self._pause_where_needed(failure)
                 delay = _delay(failure, number)
                 if delay is None:
+                    if failure.status in NOT_TO_BE_HAD:
+                        failure.args = (self._plan.explain(failure),)
                     raise
                 await self._wait(failure, number, delay)
         raise AssertionError("the last attempt returns or raises")

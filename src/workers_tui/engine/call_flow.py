@@ -96,6 +96,7 @@ async def _plan(parts: Parts, settings: Settings, run: Running, pieces: Sequence
         prompts.build(request.task, pieces, request.write_to),
         tiers.output_cap(settings, tier, request.max_tokens),
         prices,
+        next(filter(None, (parts.prices.unlisted(provider.name, model) for model in models)), ""),
     )
 
 

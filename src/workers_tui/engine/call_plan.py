@@ -8,6 +8,7 @@ from typing import Any
 
 from workers_tui.engine.answer import Answer
 from workers_tui.engine.bounds import Bound, Weight, bound
+from workers_tui.engine.errors import BudgetRefused, WorkersError
 from workers_tui.engine.price import FREE, Price
 from workers_tui.engine.prices import PriceBook
 from workers_tui.engine.prompt import Prompt
@@ -28,13 +29,22 @@ class Plan:
     output_cap: int
     prices: Mapping[str, Price | None]
     """Of every model that may serve."""
+    unlisted: str = ""
+    """Which of them the provider does not list, with the nearest names."""
+
+    def explain(self, error: WorkersError) -> str:
+        """The error, and that a model's name may be wrong where it may."""
+        return f"{error}; {self.unlisted}" if self.unlisted else str(error)
 
     def bound(self) -> Bound:
         """What one attempt may cost. Raises BudgetRefused when that cannot be known."""
         weight = Weight(
             self.prompt.bytes, len(self.prompt.messages), self.output_cap, self.tier.params
         )
-        return bound(self.settings, self.provider, list(self.prices.items()), weight)
+        try:
+            return bound(self.settings, self.provider, list(self.prices.items()), weight)
+        except BudgetRefused as error:
+            raise BudgetRefused(self.explain(error)) from None
 
     def body(self, most: Bound) -> dict[str, Any]:
         """The request as it is sent."""

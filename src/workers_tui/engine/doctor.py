@@ -126,10 +126,9 @@ async def _tier(engine: Engine, name: str, tier: Tier) -> Check:
     if engine.providers.find(provider) is None:
         return Check(title, ok=False, detail=f"there is no provider {provider!r}", fix=fix)
     price = await engine.prices.ready(provider, tier.model)
-    near = engine.prices.nearest(provider, tier.model)
-    if near:
-        said = f"{provider} does not list {tier.model}; nearest: {', '.join(near)}"
-        return Check(title, ok=False, detail=said, fix=fix)
+    unlisted = engine.prices.unlisted(provider, tier.model)
+    if unlisted:
+        return Check(title, ok=False, detail=unlisted, fix=fix)
     if price is None:
         strict = engine.config.settings.budget_mode == "strict"
         return Check(

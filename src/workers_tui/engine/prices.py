@@ -138,6 +138,11 @@ class PriceBook:
         prices = self._settings().prices
         return prices.get(model) or prices.get(DATE.sub("", model))
 
+    def unlisted(self, provider: str, model: str) -> str:
+        """That the provider's list lacks a model, and the names like it; empty when it may not."""
+        near = self.nearest(provider, model)
+        return f"{provider} does not list {model}; nearest: {', '.join(near)}" if near else ""
+
     def _listed(self, provider: str, model: str) -> Price | None:
         known = self._lists.get(provider)
         if known is None:

@@ -121,8 +121,8 @@ class TierBoard:
         """What keeps a tier from working, as far as is known before it is tried."""
         if self._providers.find(provider) is None:
             return f"there is no provider {provider!r} in models.json"
-        near = self._prices.nearest(provider, model)
-        if near:
-            return f"{provider} does not list {model}; nearest: {', '.join(near)}"
+        unlisted = self._prices.unlisted(provider, model)
+        if unlisted:
+            return unlisted
         paused = self._providers.paused(provider)
         return f"{provider} is paused: {paused}" if paused else None
