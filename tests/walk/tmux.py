@@ -54,7 +54,7 @@ class Window:
 
     def coloured(self) -> str:
         """The same with its colours."""
-        return self._tmux("capture-pane", "-t", self._name, "-e", "-p")
+        return self._tmux("capture-pane", "-t", self._name, "-e", "-N", "-p")
 
     def wait_for(self, pattern: str, timeout: float = 15.0) -> str:
         """The screen's text once it matches. Raises NeverCame."""

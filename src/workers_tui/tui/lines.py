@@ -77,6 +77,7 @@ class LineView(ScrollView, can_focus=True):
         self._strips: dict[int, Strip] = {}
         self._drawn_width = 0
         self._inks: dict[str, Style] = {}
+        self._own: Style | None = None
         self.cursor = 0
 
     @property
@@ -106,7 +107,14 @@ class LineView(ScrollView, can_focus=True):
 
     def rows_resized(self) -> None:
         """The number of rows changed: the scrollable height follows."""
-        self.virtual_size = Size(self.row_width, self.row_count)
+        size = Size(self.row_width, self.row_count)
+        if self.show_vertical_scrollbar and size.height > self.scrollable_content_region.height:
+            # Textual lays the whole screen out for a new height; only the thumb has to move.
+            self.set_reactive(ScrollView.virtual_size, size)
+            self.vertical_scrollbar.window_virtual_size = size.height
+            self.scroll_to(y=min(self.scroll_offset.y, self.max_scroll_y), animate=False)
+        else:
+            self.virtual_size = size
         if self.SELECTS and self.cursor >= self.row_count:
             self.move_cursor(self.row_count - 1)
 
@@ -149,7 +157,7 @@ class LineView(ScrollView, can_focus=True):
             self._strips.clear()
             self._drawn_width = width
         if index >= self.row_count:
-            return Strip.blank(self.size.width, self.rich_style)
+            return Strip.blank(self.size.width, self._base())
         strip = self._strips.get(index)
         if strip is None:
             strip = self._strips[index] = self.draw_row(index, width)
@@ -159,7 +167,7 @@ class LineView(ScrollView, can_focus=True):
 
     def draw_row(self, index: int, width: int) -> Strip:
         """The strip of a row; kept until the row changes."""
-        base = self.rich_style + self.row_style(index)
+        base = self._base() + self.row_style(index)
         segments = [Segment(text, base + self.style_of(name)) for text, name in self.row_at(index)]
         return Strip(segments).adjust_cell_length(width, base)
 
@@ -172,6 +180,12 @@ class LineView(ScrollView, can_focus=True):
         if self.ALWAYS_SHOWS_CURSOR:
             return self.get_component_rich_style("line--rest")
         return Style.null()
+
+    def _base(self) -> Style:
+        """The widget's own style; asking Textual for it walks up the whole tree."""
+        if self._own is None:
+            self._own = self.rich_style
+        return self._own
 
     def style_of(self, name: str) -> Style:
         """The style behind a name of STYLES; several names join with a blank."""
@@ -188,6 +202,7 @@ class LineView(ScrollView, can_focus=True):
         super().notify_style_update()
         self._strips.clear()
         self._inks.clear()
+        self._own = None
 
     def on_resize(self) -> None:
         """The width changed: rows are drawn anew and the scroll range with them."""

@@ -15,6 +15,7 @@ from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.errors import WorkersError
 from workers_tui.home.assets import asset
 from workers_tui.tui import safe
+from workers_tui.tui.lines import LineView
 from workers_tui.tui.panes.footer import Check, Footer, Hint
 from workers_tui.tui.panes.header import Header, Pulse
 
@@ -59,8 +60,8 @@ class Face(Screen[None]):
         super().__init__()
         self._silence: Timer | None = None
         self._hidden: AbstractSet[str] | None = None
-        self._panes_there = 0
-        """Widgets there when it was mounted; fewer while it is taken down."""
+        self._panes: list[LineView] = []
+        """Those there when it was mounted; they go first when it is taken down."""
 
     def compose(self) -> ComposeResult:
         """Header, what the screen is about, footer."""
@@ -110,14 +111,14 @@ class Face(Screen[None]):
     def on_mount(self) -> None:
         """Show what is known, and the keys."""
         self.bindings_updated_signal.subscribe(self, lambda _: self.show_hints())
-        self._panes_there = len(self.query("*"))
+        self._panes = list(self.query(LineView))
         self.show_all()
         self.dashboard.pulse()
 
     @property
     def ready(self) -> bool:
         """Whether all its panes are there to be shown something."""
-        return self._panes_there > 0 and len(self.query("*")) >= self._panes_there
+        return bool(self._panes) and all(pane.is_attached for pane in self._panes)
 
     def on_screen_resume(self) -> None:
         """Changes were missed while another screen was in front."""
