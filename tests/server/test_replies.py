@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers_tui.engine.job import Job, JobKind, JobState
+from workers_tui.engine.job import Job, JobKind, JobState, Sent
 from workers_tui.engine.money import Cost, CostSource
 from workers_tui.engine.usage import Usage
 from workers_tui.server import replies
@@ -54,6 +54,18 @@ def test_unknown_money_is_never_zero(cost: Cost | None, said: str) -> None:
 def test_a_cut_answer_says_so() -> None:
     reply = replies.call_reply(replace(JOB, truncated=True), "half", 100)
     assert reply.text.endswith("limit: the answer is not complete; raise max_tokens]")
+
+
+def test_what_was_written_is_counted_as_it_lies_in_the_file() -> None:
+    fenced = "```python\nx = 1\ny = 2\n```"
+    reply = replies.call_reply(replace(JOB, written="out.py"), fenced, 100)
+    assert reply.text.split("\n")[1:] == ["wrote out.py (2 lines)", "x = 1", "y = 2"]
+
+
+def test_a_file_that_did_not_go_whole_is_named() -> None:
+    sent = (Sent("a.log", 1, 9, 100, "00", "cut after line 9"), Sent("b.log", 1, 9, 100, "00"))
+    reply = replies.call_reply(replace(JOB, sent=sent), "text", 100)
+    assert reply.text.split("\n")[1:] == ["text", "[a.log: cut after line 9]"]
 
 
 def test_a_failure_is_one_line() -> None:

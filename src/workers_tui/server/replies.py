@@ -11,6 +11,7 @@ from typing import Any
 
 from workers_tui.engine.job import Job, JobKind, JobState
 from workers_tui.engine.money import Cost, to_usd
+from workers_tui.engine.outcome import unfenced
 
 PAGE = 40_000
 """Most characters of one page: Claude Code files away what is over 50,000."""
@@ -91,7 +92,7 @@ def sent_notes(job: Job) -> str:
 
 def written(job: Job, text: str) -> str:
     """An answer that went to a file: its path, its size and its beginning."""
-    lines = text.splitlines()
+    lines = unfenced(text).splitlines()
     head = "\n".join(lines[:FIRST_LINES])
     more = "" if len(lines) <= FIRST_LINES else f"\n… {len(lines) - FIRST_LINES} more lines"
     return f"wrote {job.written} ({len(lines)} lines)\n{head}{more}"
