@@ -348,3 +348,26 @@ async def test_a_store_that_cannot_be_written_books_nothing_and_says_so(
             await money.budget.settle(hold, entry(hold))
     spend = await money.budget.refresh()
     assert (spend.calls, spend.held_pico) == (0, from_usd("0.1"))
+
+
+@pytest.mark.parametrize("billed", [True, False])
+async def test_what_a_full_disk_did_not_take_is_booked_once_there_is_room(
+    money: Money, monkeypatch: pytest.MonkeyPatch, billed: bool
+) -> None:
+    hold = await money.budget.reserve(ask())
+    keeping = asyncio.create_task(money.budget.keep_fresh())
+
+    async def full(*_: object, **__: object) -> None:
+        raise StoreUnusable("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(money.store, "write", full)
+        patch.setattr(money.store, "read", full)
+        with pytest.raises(StoreUnusable):
+            await (money.budget.settle(hold, entry(hold)) if billed else money.budget.release(hold))
+        money.clock.move(timedelta(minutes=1))  # still full: it must not give up
+        await asyncio.sleep(0)
+    money.clock.move(timedelta(minutes=1))
+    await until(money, lambda: money.spend.held_pico == 0)
+    keeping.cancel()
+    assert (money.spend.calls, money.spend.held_pico) == (int(billed), 0)

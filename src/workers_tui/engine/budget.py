@@ -36,6 +36,7 @@ OnWait = Callable[[str], Awaitable[None]]
 
 LOOK_AGAIN = 30.0
 """Seconds after which a waiting request looks again although no bell rang."""
+REFRESH_EVERY = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,8 @@ class Budget:
         self._rung: tuple[object, ...] | None = None
         self._turn = 0
         self._closed = False
+        self._owed: dict[str, tuple[Hold, Entry | None]] = {}
+        """What the store did not take: a bill to book, or nothing to pay for a hold."""
         self._tasks: set[asyncio.Task[object]] = set()
         store.on_foreign_commit(self._refresh_soon)
 
@@ -111,7 +114,15 @@ class Budget:
 
         A request that was booked as an estimate before (its engine seemed
         dead) is corrected. On return the row is on disk and in usage.jsonl.
+        A bill that the store does not take is offered again each minute.
         """
+        try:
+            await self._settle(hold, entry)
+        except StoreError:
+            self._owed[hold.call] = (hold, entry)
+            raise
+
+    async def _settle(self, hold: Hold, entry: Entry) -> None:
         rules, now = self._rules(), self._clock.now()
 
         def work(conn: sqlite3.Connection) -> tuple[Row | None, Spend]:
@@ -128,7 +139,11 @@ class Budget:
 
     async def release(self, hold: Hold) -> None:
         """Let go of money: nothing was sent."""
-        await self._write_and_look(lambda conn: holds.drop(conn, hold.call))
+        try:
+            await self._write_and_look(lambda conn: holds.drop(conn, hold.call))
+        except StoreError:
+            self._owed[hold.call] = (hold, None)
+            raise
 
     async def note_generation(self, hold: Hold, generation_id: str) -> None:
         """Remember with what a request's bill can be asked for, should we die now."""
@@ -149,11 +164,21 @@ class Budget:
                 return spend
 
     async def keep_fresh(self) -> None:
-        """Refresh at midnight and every minute, until cancelled."""
+        """Refresh at midnight and every minute, until cancelled; a store may fail meanwhile."""
         while True:
-            spend = await self.refresh()
-            left = (spend.resets_at - self._clock.now()).total_seconds()
-            await self._clock.sleep(min(60.0, max(0.5, left)))
+            left = REFRESH_EVERY
+            try:
+                await self._book_owed()
+                spend = await self.refresh()
+                left = (spend.resets_at - self._clock.now()).total_seconds()
+            except StoreError as error:
+                log.warning("cannot look at the day's spend: %s", error)
+            await self._clock.sleep(min(REFRESH_EVERY, max(0.5, left)))
+
+    async def _book_owed(self) -> None:
+        for call, (hold, entry) in list(self._owed.items()):
+            del self._owed[call]  # it comes back when the store fails again
+            await (self.release(hold) if entry is None else self.settle(hold, entry))
 
     async def close(self) -> None:
         """End what runs in the background here."""
