@@ -135,6 +135,7 @@ class _Apply:
             "SELECT owner, salt FROM source WHERE id = ?", (source,)
         ).fetchone()
         self._names = _Names(conn)
+        self._models: dict[str, int] = {}
         self._merging = Merging()
         self._keys: dict[str, int] = {}
         self._old: dict[str, Row] = {}
@@ -220,11 +221,14 @@ class _Apply:
         changed: list[Row] = []
         gained = Gains()
         for key in self._touched:
-            row, old = self._row(key), self._old.get(key)
+            old = self._old.get(key)
             if old is None:
+                row = self._new_row(key)
                 fresh.append(row)
                 gained.add(row, 1)
-            elif old != row:
+                continue
+            row = self._changed_row(key, old)
+            if old != row:
                 changed.append(row)
                 gained.add(row, 1)
                 gained.add(old, -1)
@@ -244,23 +248,25 @@ class _Apply:
     def _new_links(self) -> Iterator[tuple[str, str]]:
         return ((name, key) for name, key in self._merging.links.items() if key in self._touched)
 
-    def _row(self, key: str) -> Row:
-        message, old = self._merging.messages[key], self._old.get(key)
-        loose = message.loose
+    def _new_row(self, key: str) -> Row:
+        m = self._merging.messages[key]
+        model = self._models.get(m.model)
+        if model is None:
+            model = self._models[m.model] = self._names.model(m.model)
+        loose = msgspec.msgpack.encode((key, m.loose)) if m.loose is not None else None
+        return Row._make(
+            (self._keys[key], self._homes[key], model, seconds(m.at), m.input, m.output,
+             m.creation, m.creation_1h, m.read, m.web, m.flags, loose)
+        )  # fmt: skip
+
+    def _changed_row(self, key: str, old: Row) -> Row:
+        """The row with what is larger now; session, model and time stay."""
+        m = self._merging.messages[key]
+        loose = msgspec.msgpack.encode((key, m.loose)) if m.loose is not None else None
         return Row(
-            self._keys[key],
-            old.session if old else self._homes[key],
-            old.model if old else self._names.model(message.model),
-            old.at if old else seconds(message.at),
-            message.input,
-            message.output,
-            message.creation,
-            message.creation_1h,
-            message.read,
-            message.web,
-            message.flags,
-            msgspec.msgpack.encode((key, loose)) if loose else None,
-        )
+            old.key, old.session, old.model, old.at, m.input, m.output, m.creation,
+            m.creation_1h, m.read, m.web, m.flags, loose,
+        )  # fmt: skip
 
     def _note_twins(self, keys: list[int]) -> None:
         """Remember messages that another directory of the same owner has too."""
