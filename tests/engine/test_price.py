@@ -174,6 +174,22 @@ async def test_the_list_is_kept_on_disk_with_its_date(home: Home) -> None:
         assert two.requests == []
 
 
+async def test_a_list_that_cannot_be_kept_counts_all_the_same(home: Home) -> None:
+    (home.state / "models").write_text("in the way of the directory")
+    async with engine_over(home, settings={"prices": {}}, gets={"models": LIST}) as (engine, _):
+        assert await found(engine) is not None
+
+
+async def test_numbers_with_a_point_in_a_list_do_no_harm(home: Home) -> None:
+    entry = {**LIST["data"][0], "default_parameters": {"temperature": 0.6}}
+    gets = {"models": {"data": [entry, *LIST["data"][1:]]}}
+    async with engine_over(home, settings={"prices": {}}, gets=gets) as (engine, _):
+        assert await found(engine) is not None
+    async with engine_over(home, settings={"prices": {}}) as (engine, provider):  # from the disk
+        assert await found(engine) is not None
+        assert provider.requests == []
+
+
 async def test_a_list_of_another_address_is_another_list(home: Home) -> None:
     async with engine_over(home, settings={"prices": {}}, gets={"models": LIST}) as (engine, _):
         await found(engine)

@@ -99,6 +99,7 @@ async def test_usage_is_taken_wherever_it_stands_and_the_last_one_counts() -> No
         {"prompt_tokens": None, "completion_tokens": 2.0, "prompt_tokens_details": None},
         {"completion_tokens": 2, "prompt_tokens": -4, "cost": -1},
         {"completion_tokens": 2, "prompt_tokens": True, "cost": "free"},
+        {"completion_tokens": 2, "prompt_tokens": 10**400, "cost": "1e999999"},
     ],
 )
 async def test_odd_numbers_count_as_nothing(usage: dict[str, object]) -> None:

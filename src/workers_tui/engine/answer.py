@@ -16,6 +16,9 @@ import msgspec
 from workers_tui.engine.usage import Usage
 
 EXCERPT = 200
+MOST_TOKENS = 10**12
+MOST_USD = 10**9
+"""Numbers beyond these say nothing, and some of them cannot even be reckoned with."""
 
 
 class _Delta(msgspec.Struct):
@@ -233,7 +236,7 @@ def _dict(value: Any) -> dict[str, Any]:
 def _count(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return 0
-    return max(0, int(value))
+    return int(value) if 0 <= value <= MOST_TOKENS else 0
 
 
 def _money(value: Any) -> Decimal | None:
@@ -243,4 +246,4 @@ def _money(value: Any) -> Decimal | None:
         amount = Decimal(str(value))
     except InvalidOperation:
         return None
-    return amount if amount.is_finite() and amount >= 0 else None
+    return amount if amount.is_finite() and 0 <= amount <= MOST_USD else None

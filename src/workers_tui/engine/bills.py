@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from workers_tui.engine.answer import MOST_USD
 from workers_tui.engine.errors import ConfigError, UpstreamFailed
 from workers_tui.engine.money import Cost, CostSource, Pico, from_usd
 from workers_tui.engine.providers import Provider, Providers
@@ -81,4 +82,4 @@ def _usd(value: Any) -> Pico | None:
         amount = Decimal(str(value))
     except InvalidOperation:
         return None
-    return from_usd(amount) if amount.is_finite() and amount >= 0 else None
+    return from_usd(amount) if amount.is_finite() and 0 <= amount <= MOST_USD else None

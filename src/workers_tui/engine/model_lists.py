@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,9 +12,12 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
+from workers_tui.engine.answer import MOST_USD
 from workers_tui.engine.clock import Clock
 from workers_tui.engine.price import MILLION, Price, Rates
 from workers_tui.home.files import make_private_dir, read_json, write_atomic
+
+log = logging.getLogger(__name__)
 
 FRESH = timedelta(hours=24)
 """A list older than this is asked for again."""
@@ -84,7 +88,10 @@ class ModelLists:
             at = self._clock.now()
             self._take(provider, address, at, data)
             saved = {"source": address, "at": at.isoformat(), "data": data}
-            await asyncio.to_thread(_save, self._path(provider), saved)
+            try:
+                await asyncio.to_thread(_save, self._path(provider), saved)
+            except OSError as error:  # it is known all the same, until the end of the program
+                log.warning("the list of models of %s cannot be kept: %s", provider, error)
 
     def _is_fresh(self, provider: str, address: str) -> bool:
         known = self._lists.get(provider)
@@ -104,7 +111,7 @@ class ModelLists:
 
 def _save(path: Path, value: object) -> None:
     make_private_dir(path.parent)
-    write_atomic(path, json.dumps(value))
+    write_atomic(path, json.dumps(value, default=str))  # numbers with a point are decimals here
 
 
 def read_models(data: Any, source: str) -> Iterator[ModelInfo]:
@@ -159,7 +166,7 @@ def _usd(value: Any) -> Decimal | None:
         amount = Decimal(str(value))
     except InvalidOperation:
         return None
-    return amount if amount.is_finite() and amount >= 0 else None
+    return amount if amount.is_finite() and 0 <= amount <= MOST_USD else None
 
 
 def _count(value: Any) -> int | None:

@@ -69,6 +69,7 @@ class Model:
             },
             "per_request_limits": None,
             "supported_parameters": ["max_tokens", "reasoning", "temperature", "tools"],
+            "default_parameters": {"temperature": 0.6, "top_p": 0.95},
         }
 
 
