@@ -62,7 +62,7 @@ def _free(options: Options) -> bool:
 
 
 async def _serve(options: Options, kind: Kind, host: str, port: int, project: Path | None) -> int:
-    async with open_engine(options) as engine:
+    async with open_engine(options, follow_transcripts=True) as engine:
         server = Host(engine, host=host, port=port, project=project, kind=kind)
         asked = _on_signals(server.gone)
         url = await server.start()
