@@ -402,6 +402,20 @@ async def test_a_stream_that_breaks_keeps_its_text_and_books_an_estimate(home: H
         assert (await spent(engine))[1] == 0
 
 
+async def test_an_error_after_some_text_is_billed_though_nothing_names_the_answer(
+    home: Home,
+) -> None:
+    part = {"choices": [{"index": 0, "delta": {"content": "part"}}]}
+    broken = stream(sse(part, {"error": {"code": 502, "message": "gone"}}))
+    async with engine_over(home, broken) as (engine, _):
+        job = await done(engine)
+        assert job.state is JobState.FAILED
+        assert job.cost is not None
+        assert job.cost.source is CostSource.ESTIMATED
+        assert job.cost.pico
+        assert len(lines(home)) == 1
+
+
 async def test_a_refusal_costs_nothing(home: Home) -> None:
     async with engine_over(home, error(404, {"error": {"message": "No endpoints"}})) as (engine, _):
         job = await done(engine)

@@ -120,7 +120,7 @@ class Attempt:
 
     async def _settle_broken(self, hold: Hold, error: BaseException) -> None:
         """An estimate where the request may have been worked on; nothing where it cannot."""
-        if not _may_be_billed(error):
+        if not self._reading.started and not _may_be_billed(error):
             await self._parts.budget.release(hold)
             return
         answer, prompt = self._reading.answer(), self._plan.prompt
