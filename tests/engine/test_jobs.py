@@ -16,7 +16,7 @@ from tests.engine.money_kit import NOON, Money, job, open_money
 
 from workers_tui.engine import job_rows
 from workers_tui.engine.board import Key, Topic
-from workers_tui.engine.errors import UnknownJob, WrongUse
+from workers_tui.engine.errors import StoreUnusable, UnknownJob, WrongUse
 from workers_tui.engine.job import ENDED, NEXT, Job, JobKind, JobState, Question, Sent, WaitingFor
 from workers_tui.engine.jobs import SHOWN
 from workers_tui.engine.money import Cost, CostSource
@@ -278,3 +278,29 @@ async def test_old_results_go_when_there_is_work_again(home: Home) -> None:
         await money.jobs.create(job())
         await money.jobs._sweeping
         assert {path.name for path in home.results.iterdir()} == {alive.result_path.name}
+
+
+async def test_an_end_that_a_full_disk_did_not_take_is_saved_once_there_is_room(
+    money: Money, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await money.jobs.create(job())
+    money.jobs.show(made.id, usage=Usage(7, 3))
+    saving = asyncio.create_task(money.jobs.save_late())
+
+    async def full(*_: object, **__: object) -> None:
+        raise StoreUnusable("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(money.store, "write", full)
+        with pytest.raises(StoreUnusable):
+            await money.jobs.change(made.id, state=JobState.FAILED, error="why")
+        for _ in range(2):  # still full: it must not give up
+            await asyncio.sleep(0)
+            money.clock.move(timedelta(seconds=31))
+            await asyncio.sleep(0)
+    money.clock.move(timedelta(seconds=31))
+    async with asyncio.timeout(5):
+        await money.jobs.ended(made.id)
+    saving.cancel()
+    (kept,) = await money.jobs.find()
+    assert (kept.state, kept.error, kept.usage) == (JobState.FAILED, "why", Usage(7, 3))

@@ -110,6 +110,7 @@ class Engine:
         start = self.background.start
         start(self._tiers.follow(), "job")
         start(self.budget.keep_fresh(), "budget")
+        start(self.jobs.save_late(), "job")
         start(
             keep_recovering(
                 self.home, self.store, self.jobs, self.budget, self.clock, self._tell_recovered

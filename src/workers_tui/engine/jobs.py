@@ -58,6 +58,8 @@ SHOWN = 500
 """Ended jobs that stay on the board; older ones are in the table."""
 SWEEP_EVERY = timedelta(hours=6)
 """How often old results are looked for, while there is work."""
+SAVE_AGAIN = 30.0
+"""Seconds before an end that the store did not take is offered again."""
 
 
 class Jobs:
@@ -73,6 +75,7 @@ class Jobs:
         self._results = results
         self._shown: dict[str, dict[str, Any]] = {}
         self._changes: dict[str, int] = {}
+        self._unsaved: dict[str, dict[str, Any]] = {}
         self._seen: int | None = None
         self._ended: dict[str, asyncio.Event] = {}
         self._cancel: Callable[[str, str], None] | None = None
@@ -128,9 +131,28 @@ class Jobs:
             return job_rows.update(conn, new), new
 
         ends = changes.get("state") in ENDED
-        number, new = await self._store.write(work, durable=ends)
+        try:
+            number, new = await self._store.write(work, durable=ends)
+        except StoreError:
+            self._shown[job_id] = {**shown, **self._shown.get(job_id, {})}
+            if ends:
+                self._unsaved[job_id] = changes
+            raise
+        if new.state.ended:
+            self._unsaved.pop(job_id, None)
         self._put(new, number)
         return new
+
+    async def save_late(self) -> None:
+        """Commit ends that the store did not take, once it does; until cancelled."""
+        while True:
+            await self._clock.sleep(SAVE_AGAIN)
+            for job_id, changes in list(self._unsaved.items()):
+                del self._unsaved[job_id]  # it comes back when the store fails again
+                try:
+                    await self.change(job_id, **changes)
+                except (StoreError, WrongUse) as error:
+                    log.warning("the end of job %s is not saved: %s", job_id, error)
 
     async def correct_cost(self, job_id: str, cost: Cost | None) -> None:
         """Give an ended job its final cost; one that is live, or gone, is left alone."""
