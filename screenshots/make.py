@@ -68,7 +68,9 @@ def take(size: tuple[int, int], names: Sequence[str]) -> None:
             window.press(*shot.keys)
             window.wait_for(shot.shows, 30)
             time.sleep(0.8)
-            draw(window.coloured(), *size).save(HERE / f"{shot.name}.png", optimize=True)
+            draw(window.coloured(), *size).quantize(128).save(
+                HERE / f"{shot.name}.png", optimize=True
+            )
             window.press("Escape", "Escape", "1")
             time.sleep(0.5)
             print(f"{shot.name}.png")

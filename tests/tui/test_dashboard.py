@@ -433,3 +433,11 @@ async def test_ctrl_l_and_the_follow_key_harm_nothing(desk: Open) -> None:
     async with desk() as d:
         await d.press("ctrl+l", "F", "u", "S", "escape")
         assert isinstance(d.app.screen, DashboardScreen)
+
+
+async def test_rows_have_the_columns_of_the_width_after_a_resize(desk: Open) -> None:
+    async with desk((140, 45)) as d:
+        await d.pilot.resize_terminal(80, 24)
+        await d.settled()
+        lines = d.text("#job-list").split("\n")
+        assert len({len(line) for line in lines}) == 1

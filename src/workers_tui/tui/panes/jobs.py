@@ -173,6 +173,7 @@ class JobList(LineView):
     def on_resize(self) -> None:
         """Columns follow the width."""
         self._columns = Columns.of(self.row_width)
+        self.redraw_all()  # a row drawn just before has the columns of the old width
         for head in self.screen.query(JobsHead):
             head.set_columns(self._columns)
         super().on_resize()
