@@ -9,6 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+WORD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.~"
+TO_WORDS = bytes(byte if byte in WORD else 0x20 for byte in range(256))
+"""Everything that no key is made of becomes a space."""
+
 
 class HowRandom(Enum):
     """How random a secret must look beside its mark."""
@@ -17,8 +21,6 @@ class HowRandom(Enum):
     """The mark says enough."""
     SOME = "some"
     """The mark is a common word: no name, path, number or hash."""
-    VERY = "very"
-    """Nor anything that a program could say there without quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ KEYS: tuple[KeyKind, ...] = (
     KeyKind("databricks-token", ("dapi",), r"[0-9a-f]{32}(?:-\d)?"),
     KeyKind("vault-token", ("hvs.", "hvb.", "hvr."), r"[\w-]{24,300}"),
     KeyKind("grafana-token", ("glsa_",), r"[A-Za-z0-9]{32}_[0-9a-fA-F]{8}"),
-    KeyKind("grafana-token", ("glc_",), r"[A-Za-z0-9+/]{32,400}"),
+    KeyKind("grafana-token", ("glc_",), r"[A-Za-z0-9]{16,400}"),
     KeyKind("linear-key", ("lin_api_", "lin_oauth_"), r"[A-Za-z0-9]{32,64}"),
     KeyKind("notion-token", ("ntn_",), r"[A-Za-z0-9]{40,60}"),
     KeyKind("notion-token", ("secret_",), r"[A-Za-z0-9]{43}"),
@@ -134,8 +136,8 @@ KEYS: tuple[KeyKind, ...] = (
     KeyKind("supabase-key", ("sbp_", "sb_secret_"), r"[\w-]{20,60}"),
     KeyKind("postman-key", ("PMAK-",), r"[0-9a-f]{24}-[0-9a-f]{34}"),
     KeyKind("new-relic-key", ("NRAK-", "NRJS-", "NRII-", "NRAL-"), r"[A-Za-z0-9-]{19,40}"),
-    KeyKind("sentry-token", ("sntrys_", "sntryu_"), r"[\w=+/-]{40,400}"),
-    KeyKind("fly-token", ("fo1_", "fm1a_", "fm1r_", "fm2_"), r"[\w=+/-]{40,800}"),
+    KeyKind("sentry-token", ("sntrys_", "sntryu_"), r"\w{20,400}"),
+    KeyKind("fly-token", ("fo1_", "fm1a_", "fm1r_", "fm2_"), r"[\w-]{20,800}"),
     KeyKind("heroku-key", ("HRKU-",), r"[\w-]{36,66}"),
     KeyKind("dynatrace-token", ("dt0c01.", "dt0s01."), r"[A-Za-z0-9]{24}\.[A-Za-z0-9]{64}"),
     KeyKind("age-key", ("AGE-SECRET-KEY-1",), r"[A-Z0-9]{58}"),
@@ -153,15 +155,18 @@ KEYS: tuple[KeyKind, ...] = (
     KeyKind("vercel-token", ("vercel_blob_rw_", "vcp_"), r"\w{24,80}"),
     KeyKind("tailscale-key", ("tskey-",), r"[A-Za-z0-9-]{20,100}"),
     KeyKind("1password-key", ("A3-",), r"[A-Z0-9]{6}-(?:[A-Z0-9]{5,6}-){2,3}[A-Z0-9-]{5,23}"),
-    KeyKind("1password-key", ("ops_eyJ",), r"[\w-]{100,1500}"),
+    KeyKind("1password-key", ("ops_eyJ",), r"[\w-]{20,1500}"),
     KeyKind("airtable-token", ("pat",), r"[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
     KeyKind("alibaba-key", ("LTAI",), r"[A-Za-z0-9]{16,20}"),
     KeyKind("artifactory-key", ("cmVmdGtu",), r"[A-Za-z0-9]{56}"),
     KeyKind(
-        "authress-key", ("authress_", "scauth_", "sc_"), r"[\w.-]{3,30}\.acc[_-][\w.-]{20,200}"
+        "authress-key",
+        ("authress_", "scauth_", "sc_", "ext_"),
+        r"[\w.-]{3,30}\.acc[_-][\w.-]{20,200}",
     ),
-    KeyKind("bedrock-key", ("ABSK", "bedrock-api-key-"), r"[\w-]{40,500}"),
+    KeyKind("bedrock-key", ("ABSK", "bedrock-api-key-"), r"[\w-]{24,500}"),
     KeyKind("clickhouse-key", ("4b1d",), r"[A-Za-z0-9]{38}"),
+    KeyKind("adobe-secret", ("p8e-",), r"[A-Za-z0-9]{32}"),
     KeyKind("cloudflare-key", ("v1.0-",), r"[0-9a-f]{24}-[0-9a-f]{146}"),
     KeyKind("defined-networking-key", ("dnkey-",), r"[\w-]{40,100}"),
     KeyKind("dropbox-token", ("sl.",), r"[\w=-]{130,200}"),
@@ -184,13 +189,16 @@ KEYS: tuple[KeyKind, ...] = (
     KeyKind("settlemint-token", ("sm_aat_", "sm_pat_", "sm_sat_"), r"[A-Za-z0-9]{16}"),
     KeyKind("sourcegraph-token", ("sgp_",), r"(?:[0-9a-fA-F]{16}_|local_)?[0-9a-fA-F]{40}"),
     KeyKind("twitter-token", ("AAAAAAAAAAAAAAAAAAAAAA",), r"[A-Za-z0-9%]{60,120}"),
-    KeyKind("yandex-key", ("AQVN", "YCAJ"), r"[\w-]{35,38}"),
+    KeyKind("yandex-key", ("AQVN",), r"[\w-]{35,38}"),
+    KeyKind("yandex-key", ("YC",), r"[\w-]{38}"),
+    KeyKind(
+        "json-web-token", ("ZXlKaGJHY2lPaU", "ZXlKMGVYQWlPaU", "ZXlKcmFXUWlPaU"), r"\w{20,4000}"
+    ),
     KeyKind("json-web-token", ("eyJ",), r"[\w-]{10,2000}\.eyJ[\w-]{10,4000}\.[\w-]{16,1000}"),
 )
 
 _NAME_END = r"[\w.-]{0,30}[\"'`\]]?\s{0,4}(?:=>|:=|=|:)\s{0,4}"
 _QUOTED = r"(?:b|f|r)?(?P<quote>\\?[\"'`])(?P<secret>[^\s\"'`\\]{%s,200})(?P=quote)"
-_BARE = r"(?P<secret>[A-Za-z0-9+/=_.~!@#$%%^&*-]{%s,200})(?=[\s,;]|$)"
 
 MARKED: tuple[MarkedKind, ...] = (
     MarkedKind(
@@ -201,26 +209,24 @@ MARKED: tuple[MarkedKind, ...] = (
     ),
     MarkedKind(
         "putty-key",
-        ("-key",),
-        r"(?<=PuTTY-User)-Key-File-\d: (?P<secret>[\w-]{3,40})\s{1,2}Encryption",
+        ("putty-user-key",),
+        r"PuTTY-User-Key-File-\d: (?P<secret>[\w-]{3,40})\s{1,2}Encryption",
     ),
     MarkedKind(
         "password-in-url",
         ("://",),
-        r"://[^\s/:@\"'<>`]{0,100}:(?P<secret>[^\s/@\"'<>`]{3,100})@[\w\[]",
+        r"://[^\s/:@\"'<>`]{0,100}:(?P<secret>[^\s/@\"'<>`]{6,100})@[\w\[]",
     ),
     MarkedKind(
         "webhook-url",
-        ("hooks.slack.com/",),
-        r"hooks\.slack\.com/(?:services|workflows)/(?P<secret>[\w/+-]{40,100})",
+        ("hook",),
+        r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[\w/+-]{40,100})",
     ),
-    MarkedKind(
-        "webhook-url", ("webhook",), r"(?<=/api/)webhooks/\d{15,22}/(?P<secret>[\w-]{50,100})"
-    ),
+    MarkedKind("webhook-url", ("hook",), r"(?<=/api/web)hooks/\d{15,22}/(?P<secret>[\w-]{50,100})"),
     MarkedKind(
         "webhook-url",
-        ("webhook",),
-        r"(?<=\.)webhook\.office\.com/webhookb2/(?P<secret>[\w@-]{70,80}/IncomingWebhook/[\w/-]{60,80})",
+        ("hook",),
+        r"(?<=\.web)hook\.office\.com/webhookb2/(?P<secret>[\w@-]{70,80}/IncomingWebhook/[\w/-]{60,80})",
     ),
     MarkedKind(
         "password-in-command",
@@ -236,43 +242,28 @@ MARKED: tuple[MarkedKind, ...] = (
     ),
     MarkedKind("telegram-token", (":aa",), r"(?<=\d{8}):(?P<secret>AA[\w-]{32,34})(?![\w-])"),
     MarkedKind(
-        "azure-storage-key", ("accountkey=",), r"AccountKey=(?P<secret>[\w+/]{80,90}={0,2})"
-    ),
-    MarkedKind("azure-sas", ("sig=",), r"sig=(?P<secret>[A-Za-z0-9%+/]{40,80}(?:%3D|=))"),
-    MarkedKind(
-        "authorization-header",
-        ("bearer ", "basic "),
-        r"(?:Bearer|Basic) (?P<secret>[\w.~+/-]{20,1000}={0,2})(?![\w(<])",
-        HowRandom.SOME,
+        "azure-client-secret", ("q~",), r"(?<=[\w.~]{3}\d)(?P<secret>Q~[\w.~-]{31,34})(?!\w)"
     ),
     MarkedKind(
-        "registry-token",
-        (":_auth",),
-        r":_auth(?:Token)?\s?=\s?(?P<secret>[\w+/=.-]{20,400})",
+        "terraform-token", (".atlasv1.",), r"(?<=\w{14})\.atlasv1\.(?P<secret>[\w=-]{60,70})"
     ),
     MarkedKind(
         "password",
-        ("passw", "passphrase", "_pwd"),
-        r"\w{3,10}" + _NAME_END + _QUOTED % 8,
+        ("pass", "pwd"),
+        r"(?:passw|passphrase|pass_|pwd)\w{0,10}" + _NAME_END + _QUOTED % 8,
         HowRandom.SOME,
     ),
     MarkedKind(
-        "secret",
-        ("secret", "apikey", "_key", "-key"),
-        r"[\w-]{3,10}" + _NAME_END + _QUOTED % 16,
+        "password",
+        ("pass",),
+        r"passw\w{0,10}\"\s{1,4}value=\"(?P<secret>[^\"\n]{8,100})\"",
         HowRandom.SOME,
     ),
-    MarkedKind("token", ("token",), "token" + _NAME_END + _QUOTED % 20, HowRandom.SOME),
+    MarkedKind("secret", ("secret",), r"[\w-]{3,10}" + _NAME_END + _QUOTED % 16, HowRandom.SOME),
     MarkedKind(
         "environment-secret",
-        ("secret", "apikey", "_key", "passw", "token"),
-        r"(?-i:[A-Z_][A-Z0-9_]{2,30})=(?P<secret>[^\s\"'`$<>(){}]{8,200})(?=\s|$)",
+        ("secret", "pass"),
+        r"(?-i:(?:SECRET|PASSW|PASSPHRASE|PASS)[A-Z0-9_]{0,30})=(?P<secret>[^\s\"'`$<>(){}]{8,200})(?=\s|$)",
         HowRandom.SOME,
-    ),
-    MarkedKind(
-        "secret",
-        ("secret", "apikey", "_key", "-key", "passw", "token"),
-        r"[\w-]{3,10}" + _NAME_END + _BARE % 16,
-        HowRandom.VERY,
     ),
 )

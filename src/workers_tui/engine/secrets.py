@@ -1,46 +1,45 @@
 """Finds keys and passwords in text before it leaves the machine.
 
-One pass splits the text into words and looks the long ones up by how they
-begin; the rest are looked for beside the words that give them away. What it
-reports is masked: a finding never holds the secret.
+Three ways in: keys by how they begin, random values by the name before them,
+and the rest beside the words that give them away. What it reports is masked: a
+finding never holds the secret.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from workers_tui.engine.denied import key_file
-from workers_tui.engine.secret_kinds import KEYS, MARKED, HowRandom, KeyKind, MarkedKind
+from workers_tui.engine.secret_kinds import KEYS, MARKED, TO_WORDS, WORD, KeyKind, MarkedKind
+from workers_tui.engine.secret_names import NOTHING, told_before
+from workers_tui.engine.secret_values import is_assigned_secret, is_random, is_secret
 
 FINDINGS_LIMIT = 100
 SHORTEST_KEY = 20
-WORD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.~"
-TO_WORDS = bytes(byte if byte in WORD else 0x20 for byte in range(256))
-"""Everything that no key is made of becomes a space."""
-PLACEHOLDER = re.compile(
-    # Short words count only where a word begins or ends: random keys hold any four letters.
-    rb"example|sample|change.?me|placeholder|redacted|dummy|foo.?bar|lorem|insert|replace|undefined|"
-    rb"(?<![a-z0-9])(?:your|fake|here)|(?:your|fake)[-_]|[-_]here|x{6}|\*\*\*|\.\.\.|1234567890|"
-    rb"abcdefgh|<|>|\$\{|\{\{|%\(|process\.env|\{[a-z_.]+|arn:|[\w.]+\(|environ|getenv|"
-    rb"secrets\.|vault:|\$[A-Z_(]",
-    re.IGNORECASE,
-)
-CODE = re.compile(
-    rb"(?:[A-Za-z]+|\w{1,3})(?:[_./:-]+(?:[A-Za-z]+|\w{1,3}))*[_./:-]*|[^A-Za-z]+", re.IGNORECASE
-)
-"""Names, dotted names and plain numbers: not random enough to be a secret."""
-COMMON = re.compile(rb"(?i)\w*(?:pass|pwd|secret)\w*|postgres|root|admin|guest|user\w*|test|mysql")
-"""Passwords of nobody's database, as documents show them."""
-DIGITS_MEET_LETTERS = re.compile(rb"(?<=[0-9])[A-Za-z]|(?<=[A-Za-z])[0-9]")
-UUID = re.compile(rb"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
-HEX = re.compile(rb"(?:0x)?[0-9a-f]+", re.IGNORECASE)
-PATH_OR_URL = re.compile(rb"(?:\w+:/|[.~]{0,2}/[\w.-]+/|[\w-]+/[\w-]+/)")
+SHORTEST_VALUE = 15
+LONGEST_VALUE = 400
+NEAR, FAR = 24, 100
+"""Bytes before a value in which its name is looked for: the few first, as they repeat."""
+RUN = WORD + b"+/%"
+"""What values are made of, apart from the padding at their end."""
+TO_RUNS = bytes(byte if byte in RUN else 0x20 for byte in range(256))
+INSIDE = frozenset(RUN)
+TAIL = re.compile(rb"[A-Za-z0-9_.~+/=%-]*")
+BEFORE_VALUE = frozenset(b"=:,>| \"'`")
+AFTER_VALUE = frozenset(b" \t\r\n\"'`;,<&)}]\\#:")
+QUOTED_BY = frozenset(b"\"'`>")
+SLASH = 0x2F
+DIGITS = b"0123456789"
+NUMBER = b"0123456789abcdefABCDEF-_.T"
+"""Of hexadecimal numbers, dates and versions."""
+SHORTEST_NUMBER = 24
+NEARBY = 2000
+"""A search in a longer stretch spends more on getting ready."""
 
 denied_file = key_file
 """What kind of key file a path names, or None; such files are never sent."""
@@ -76,11 +75,9 @@ def scan(text: str, *, allow: Sequence[str] = ()) -> list[Finding]:
     raw = text.encode("utf-8", "replace")
     allowed = [entry.strip().lower() for entry in allow]
     found: list[Finding] = []
-    last_end = line = counted = 0
-    for hit in sorted([*_keys(raw), *_marked(raw)], key=lambda hit: (hit.start, -hit.end)):
-        if hit.start < last_end:
-            continue
-        last_end = hit.end
+    line = counted = 0
+    runs = [run for run in raw.translate(TO_RUNS).split() if len(run) >= SHORTEST_VALUE]
+    for hit in _apart([*_keys(runs, raw), *_marked(raw)], _assigned(runs, raw)):
         secret = raw[hit.start : hit.end]
         print_ = hashlib.sha256(secret).hexdigest()[:12]
         names = (hit.kind, print_, secret.decode("utf-8", "replace").lower())
@@ -94,14 +91,31 @@ def scan(text: str, *, allow: Sequence[str] = ()) -> list[Finding]:
     return found
 
 
-def _keys(raw: bytes) -> Iterator[Hit]:
+def _apart(sure: Sequence[Hit], more: Iterable[Hit]) -> list[Hit]:
+    """In order and without overlaps; those told by more than a name come before the others."""
+    taken: list[Hit] = []
+    extra: list[Hit] = []
+    for hit in sorted(sure, key=lambda hit: (hit.start, -hit.end)):
+        if not taken or hit.start >= taken[-1].end:
+            taken.append(hit)
+    starts = [hit.start for hit in taken]
+    for hit in more:
+        place = bisect_left(starts, hit.end)
+        if not place or taken[place - 1].end <= hit.start:
+            extra.append(hit)
+    return sorted([*taken, *extra], key=lambda hit: hit.start)
+
+
+def _keys(runs: Sequence[bytes], raw: bytes) -> Iterator[Hit]:
     """Keys told by how they begin: words of key characters, looked up by two bytes."""
-    words = {word for word in raw.translate(TO_WORDS).split() if len(word) >= SHORTEST_KEY}
-    for word in words:
+    words = b" ".join(runs).translate(TO_WORDS).split()
+    for word in {word for word in words if len(word) >= SHORTEST_KEY}:
+        if word[:2] not in BY_BEGINNING and word[0] not in LEADING:
+            continue
         for offset in _beginnings(word):
             pattern = BY_BEGINNING.get(word[offset : offset + 2])
             match = pattern.match(word, offset) if pattern else None
-            if match and _random(match[0]):
+            if match and is_random(match[0]):
                 yield from _places(raw, match[0])
                 break
 
@@ -129,34 +143,60 @@ def _marked(raw: bytes) -> Iterator[Hit]:
         while at >= 0:
             for kind, pattern in tried:
                 match = pattern.match(raw, at)
-                if match and _is_secret(match["secret"], kind.random):
+                if match and is_secret(match["secret"], kind.random):
                     shown = _mask(f"{mark.decode()} ", len(match["secret"]))
                     yield Hit(kind.kind, *match.span("secret"), shown)
             at = low.find(mark, at + len(mark))
 
 
-def _is_secret(secret: bytes, how_random: HowRandom) -> bool:
-    if PLACEHOLDER.search(secret):
+def _assigned(runs: Sequence[bytes], raw: bytes) -> Iterator[Hit]:
+    """Random values told by the name before them: `api_key = "..."`.
+
+    Looks at values first, as few runs of a text are random, and then back for a name.
+    """
+    at = 0
+    for run in runs:
+        if run[0] == SLASH or not _may_be_random(run):
+            continue
+        at = _find(raw, run, at)
+        before = raw[at - 1] if at else SLASH
+        if before in BEFORE_VALUE and told_before(raw[max(0, at - NEAR) : at]) is not NOTHING:
+            yield from _named(raw, at, at + len(run))
+        at += len(run)
+
+
+def _may_be_random(run: bytes) -> bool:
+    """No name without digits, no short number; cheap, as it is asked of every run."""
+    size = len(run)
+    if len(run.translate(None, DIGITS)) == size:
         return False
-    if how_random is HowRandom.ANY:
-        return len(set(secret)) > 2 and not (len(secret) <= 20 and COMMON.fullmatch(secret))
-    if CODE.fullmatch(secret) or UUID.fullmatch(secret) or PATH_OR_URL.match(secret):
-        return False
-    if HEX.fullmatch(secret):
-        return len(secret) == 32 and _entropy(secret) > 3  # longer ones are hashes as a rule
-    if how_random is HowRandom.VERY and len(DIGITS_MEET_LETTERS.findall(secret)) < 4:
-        return False  # a name such as Ed25519PrivateKey
-    return _entropy(secret) > (2.4 if len(secret) < 16 else 3.3)
+    return size >= SHORTEST_NUMBER or len(run.translate(None, NUMBER)) > 0
 
 
-def _random(key: bytes) -> bool:
-    return not PLACEHOLDER.search(key) and _entropy(key) > 2.7
+def _find(raw: bytes, run: bytes, start: int) -> int:
+    """Where the run stands by itself, not at the end of a longer one."""
+    at = raw.find(run, start, start + NEARBY)
+    if at < 0:
+        at = raw.find(run, start)
+    while at and raw[at - 1] in INSIDE:
+        at = raw.find(run, at + 1)
+    return at
 
 
-def _entropy(data: bytes) -> float:
-    """Bits per character, as far as the characters' frequencies tell."""
-    size = len(data)
-    return -sum(n / size * math.log2(n / size) for n in Counter(data).values())
+def _named(raw: bytes, at: int, end: int) -> Iterator[Hit]:
+    """The value that stands here, when the name before it tells a secret."""
+    if end - at > LONGEST_VALUE:
+        return
+    near, far = raw[max(0, at - NEAR) : at], raw[max(0, at - FAR) : at]
+    told = told_before(near) or told_before(far, whole=True)
+    if not told or not told.weight:
+        return
+    end = TAIL.match(raw, end).end()  # type: ignore[union-attr]  # matches anything
+    if end == len(raw) or raw[end] in AFTER_VALUE:
+        quoted = raw[at - 1] in QUOTED_BY or told.kind == "environment-secret"
+        value = raw[at:end].rstrip(b".")
+        if is_assigned_secret(value, told.weight, quoted=quoted):
+            yield Hit(told.kind, at, at + len(value), _mask(f"{told.kind} ", len(value)))
 
 
 def _mask(begins: str, length: int) -> str:
@@ -176,6 +216,7 @@ def _by_beginning(kinds: Sequence[KeyKind]) -> dict[bytes, re.Pattern[bytes]]:
 
 
 BY_BEGINNING = _by_beginning(KEYS)
+LEADING = frozenset(b"-._~nrt")
 ONE_BY_ONE = tuple(
     (kind.kind, begins, re.compile(_key_pattern(begins, kind.rest).encode()))
     for kind in KEYS
