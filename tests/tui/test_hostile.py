@@ -71,7 +71,7 @@ def evil_jobs(engine: FakeEngine) -> None:
     engine.board.put(Key(Topic.TIER, "fast"), replace(tier, model=EVIL, use=EVIL, problem=EVIL))
 
 
-@pytest.mark.parametrize("size", [(140, 45), (80, 24), (60, 15)])
+@pytest.mark.parametrize("size", [(140, 45), (60, 15)])
 async def test_on_the_first_screen_and_in_the_detail(
     desk: Open, engine: FakeEngine, size: tuple[int, int]
 ) -> None:
@@ -89,14 +89,16 @@ async def test_on_the_first_screen_and_in_the_detail(
             await d.press("escape")
 
 
-@pytest.mark.parametrize("keys", [("2",), ("5",), ("h",), ("e",), ("R",), ("C",), ("slash",)])
-async def test_on_the_other_screens(desk: Open, engine: FakeEngine, keys: tuple[str, ...]) -> None:
+async def test_on_the_other_screens(desk: Open, engine: FakeEngine) -> None:
     async with desk((100, 30)) as d:
         evil_jobs(engine)
         await d.settled()
-        await d.press(*keys)
-        await d.settled()
-        assert is_harmless(d)
+        for key in ("2", "5", "h", "e", "R", "C", "slash"):
+            await d.press(key)
+            await d.settled()
+            assert is_harmless(d), key
+            await d.press("escape")
+            await d.settled()
 
 
 async def test_in_a_toast(desk: Open, engine: FakeEngine) -> None:
