@@ -71,6 +71,8 @@ class Answer:
     """Names the bill to ask for later."""
     cached: bool
     """The router answered from its own cache; it costs nothing."""
+    blank: bool = False
+    """All text that came is white space."""
 
 
 class Reading:
@@ -86,6 +88,7 @@ class Reading:
         """The provider's error object, if one came inside the stream."""
         self._native: str | None = None
         self._chars = 0
+        self._blank = True
         self._reasoning = 0
         self._usage: dict[str, Any] | None = None
         self._model: str | None = None
@@ -132,6 +135,7 @@ class Reading:
         self._reasoning += len(part.reasoning or part.reasoning_content or "")
         text = part.content or ""
         self._chars += len(text)
+        self._blank = self._blank and (not text or text.isspace())
         return text
 
     def answer(self) -> Answer:
@@ -147,6 +151,7 @@ class Reading:
             served_by=self._served_by,
             generation_id=self.generation_id,
             cached=self.cached,
+            blank=self._blank,
         )
 
 

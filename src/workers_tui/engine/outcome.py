@@ -26,10 +26,14 @@ def judge(answer: Answer) -> WorkFailed | None:
         return WorkFailed(f"the model's provider failed in the middle of the answer{said}")
     if reason == "content_filter":
         return WorkFailed(f"a content filter stopped the answer{said}; what came is kept")
-    return None if answer.chars else WorkFailed(f"no answer: {_why_empty(answer)}{said}")
+    if answer.chars and not answer.blank:
+        return None
+    return WorkFailed(f"no answer: {_why_empty(answer)}{said}")
 
 
 def _why_empty(answer: Answer) -> str:
+    if answer.chars:
+        return "the model sent white space only"
     if answer.finish_reason == "length":
         return (
             "the whole output limit went into reasoning; raise max_tokens or turn reasoning down "

@@ -12,13 +12,15 @@ from workers_tui.engine.providers import Provider
 from workers_tui.engine.settings import Settings, Tier
 
 CAPS = ("max_tokens", "max_completion_tokens")
+OURS = frozenset({*CAPS, "provider", "n"})
+"""Never the tier's choice: `n` answers would cost as often as the one that is read and held."""
 
 
 def build_body(
     settings: Settings, tier: Tier, provider: Provider, prompt: Prompt, cap: int, bound: Bound
 ) -> dict[str, Any]:
     """The request as it is sent. The output cap and the streaming are never the tier's choice."""
-    own = {key: value for key, value in tier.params.items() if key not in {*CAPS, "provider"}}
+    own = {key: value for key, value in tier.params.items() if key not in OURS}
     body: dict[str, Any] = {
         **own,
         "model": tier.model,
