@@ -135,7 +135,13 @@ def test_a_file_that_was_deleted_is_made_again(program: Program) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", ['{"torn": ', '{"cost": 0.1, "in": 1}', '{"ts": "2026-01-01T00:00:00Z", "cost": "x"}']
+    "bad",
+    [
+        '{"torn": ',
+        '{"cost": 0.1, "in": 1}',
+        '{"ts": "2026-01-01T00:00:00Z", "cost": "x"}',
+        '{"ts": "2026-01-01T00:00:00Z", "cost": "1e999999"}',
+    ],
 )
 def test_bad_rows_are_counted_and_stop_nothing(program: Program, bad: str) -> None:
     """Case B7."""

@@ -13,6 +13,8 @@ from enum import StrEnum
 
 Pico = int
 """Pico-dollars: 10**12 of them are one US dollar."""
+MOST_DIGITS = 30
+"""Of whole dollars: with some more, decimals overflow."""
 
 PER_USD = 10**12
 
@@ -21,13 +23,13 @@ def from_usd(amount: Decimal | str | float) -> Pico:
     """US dollars to pico-dollars, rounded up.
 
     A float is read by its shortest decimal form, so 0.1 means a tenth exactly.
-    Raises ValueError for what is not a finite number.
+    Raises ValueError for what is not a finite number, or beyond all reason.
     """
     try:
         value = amount if isinstance(amount, Decimal) else Decimal(str(amount))
     except InvalidOperation:
         raise ValueError(f"not an amount of money: {amount!r}") from None
-    if not value.is_finite():
+    if not value.is_finite() or value.adjusted() > MOST_DIGITS:
         raise ValueError(f"not an amount of money: {amount!r}")
     return int((value * PER_USD).to_integral_value(ROUND_CEILING))
 
