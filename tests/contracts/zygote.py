@@ -23,6 +23,10 @@ HEAVY = (
     "workers_tui.cli.serve",
     "workers_tui.engine.engine",
     "workers_tui.server.web",
+    "anyio._backends._asyncio",
+    "certifi",
+    "httpcore",
+    "h11",
 )
 FILES = 3
 """Standard input, output and error."""
