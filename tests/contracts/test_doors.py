@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import socket
 import stat
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -87,13 +87,18 @@ def test_healthz_tells_nothing_secret(served: tuple[Program, Serving]) -> None:
         assert secret not in answer.text
 
 
+LISTENS = "0A"
+"""The state of a listening socket in the kernel's table."""
+
+
 def test_only_loopback_is_bound(served: tuple[Program, Serving]) -> None:
-    _, serving = served
-    others = {str(entry[4][0]) for entry in socket.getaddrinfo(socket.gethostname(), None)}
-    for address in others - {"127.0.0.1", "::1", "127.0.1.1"}:
-        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as other:
-            other.settimeout(1)
-            assert other.connect_ex((address, int(port_of(serving)))) != 0
+    table = Path("/proc/net/tcp")
+    if not table.exists():
+        pytest.skip("this system has no table of sockets to read")
+    port = f"{int(port_of(served[1])):04X}"
+    rows = [line.split() for line in table.read_text().splitlines()[1:]]
+    bound = [row[1] for row in rows if row[1].endswith(f":{port}") and row[3] == LISTENS]
+    assert bound == [f"0100007F:{port}"]
 
 
 @pytest.mark.parametrize("version", HANDSHAKES)

@@ -100,6 +100,16 @@ def test_a_name_with_glob_signs_is_taken_plainly_when_it_exists(
     assert read(sandbox, "[id]/*.tsx")[0].path == "[id]/p.tsx"
 
 
+def test_outside_a_repository_the_gitignore_of_the_root_counts_below_it(
+    sandbox: Sandbox, root: Path
+) -> None:
+    (root / "src").mkdir()
+    (root / "src" / "a.py").write_text("a")
+    (root / "src" / "b.log").write_text("b")
+    (root / ".gitignore").write_text("*.log\n")
+    assert {p.path for p in read(sandbox, "src")} == {"src/a.py"}
+
+
 def test_a_directory_honours_every_gitignore_on_the_way(sandbox: Sandbox, root: Path) -> None:
     (root / ".git").mkdir()
     (root / "src" / "gen").mkdir(parents=True)
