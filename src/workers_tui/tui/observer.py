@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 FRAME = 1 / 15
 """Seconds between two repaints at most."""
 
+LONGEST_FRAME = 0.25
+"""The same while the loop is busy with streams."""
+
 TOTALS_EVERY = 0.5
 """Seconds between two repaints of totals."""
 
@@ -72,6 +75,7 @@ class Observer:
     async def _observe(self, engine: Engine) -> None:
         watcher = engine.board.watch()
         waiting: set[Key] = set()
+        frame = FRAME
         try:
             while True:
                 waiting |= await self._changed(watcher, totals_wait=bool(waiting))
@@ -79,9 +83,20 @@ class Observer:
                 due = self._due(waiting, now)
                 waiting -= due
                 self._take(engine, due, now)
-                await asyncio.sleep(FRAME)
+                frame = await self._rest(frame)
         finally:
             watcher.close()
+
+    @staticmethod
+    async def _rest(frame: float) -> float:
+        """Wait for a frame; return the next one's length.
+
+        A loop that wakes late is busy with streams: fewer repaints leave room for keys.
+        """
+        before = time.monotonic()
+        await asyncio.sleep(frame)
+        late = time.monotonic() - before - frame
+        return min(LONGEST_FRAME, FRAME + 4 * late)
 
     async def _changed(self, watcher: Watcher, *, totals_wait: bool) -> AbstractSet[Key]:
         """What changed; nothing when only waiting totals are due."""
