@@ -1,5 +1,6 @@
-"""How long the key scan of 300 KB takes, for texts of several kinds; target 10 ms.
+"""How much processor time the key scan of 300 KB takes, for texts of several kinds.
 
+Target 10 ms. Time on the processor, as other programs must not count:
 python benchmarks/secrets_scan.py
 """
 
@@ -17,7 +18,7 @@ from collections.abc import Callable
 from workers_tui.engine.secrets import scan
 
 SIZE = 300_000
-RUNS = 15
+RUNS = 25
 TARGET_MS = 10.0
 RANDOM = random.Random(1)
 
@@ -45,11 +46,23 @@ def _lock_file() -> str:
     return json.dumps(entries, indent=2) * 150
 
 
+def _minified() -> str:
+    line = 'var {0}{1}=function(e,t){{return e.token{1}&&t.key[{1}]?n("{0}"):{{id:"{2:x}"}}}};'
+    return "".join(line.format("abcdefgh"[n % 8], n, RANDOM.getrandbits(48)) for n in range(4000))
+
+
+def _settings() -> str:
+    line = "ACME_{0}_URL=https://a.example/{0}\nACME_{0}_TOKEN=${{T{0}}}\nkey_{0}_id: {1:032x}\n"
+    return "".join(line.format(n, RANDOM.getrandbits(128)) for n in range(4000))
+
+
 TEXTS: dict[str, Callable[[], str]] = {
     "source code": _code,
     "log": _log,
     "base64": _base64,
     "lock file": _lock_file,
+    "minified code": _minified,
+    "settings": _settings,
 }
 
 
@@ -60,9 +73,9 @@ def main() -> None:
         text = make()[:SIZE]
         times = []
         for _ in range(RUNS):
-            started = time.perf_counter()
+            started = time.process_time()
             found = scan(text)
-            times.append((time.perf_counter() - started) * 1000)
+            times.append((time.process_time() - started) * 1000)
         median, best = statistics.median(times), min(times)
         print(f"{name:<14}{median:>10.2f}{best:>10.2f}{len(found):>7}")
 

@@ -12,11 +12,14 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.engine.secret_corpus import false_samples, true_samples
 
 from workers_tui.engine.secret_kinds import KEYS, MARKED
+from workers_tui.engine.secret_names import Weight, told_by
 from workers_tui.engine.secrets import denied_file, scan
 
-RANDOM = random.Random(20261129)
+SEED = 20261129
+RANDOM = random.Random(SEED)
 WORD = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
 
@@ -24,7 +27,7 @@ HEX = "0123456789abcdef"
 @pytest.fixture(autouse=True)
 def same_keys_every_time() -> None:
     """Whatever ran before: a random key may look like a placeholder once in a thousand times."""
-    RANDOM.seed(20261129)
+    RANDOM.seed(SEED)
 
 
 def some(count: int, letters: str = WORD) -> str:
@@ -150,6 +153,61 @@ def test_what_the_user_allows_is_not_found() -> None:
     assert scan(key, allow=[key]) == []
     assert scan(key, allow=["ghp_*"]) == []
     assert scan(key, allow=["stripe-key"]) == [finding]
+
+
+def test_every_key_of_the_corpus_is_found() -> None:
+    samples = list(true_samples(random.Random(SEED)))
+    assert len(samples) >= 250
+    assert len({service for service, _ in samples}) >= 150
+    assert [text for _, text in samples if not scan(text)] == []
+
+
+def test_a_key_of_the_corpus_is_found_once_and_never_shown() -> None:
+    for _, text in true_samples(random.Random(SEED)):
+        (finding,) = scan(text)
+        assert text.strip()[-12:-4] not in finding.excerpt_masked
+
+
+def test_nothing_harmless_of_the_corpus_is_found() -> None:
+    samples = list(false_samples(random.Random(SEED)))
+    assert len(samples) >= 250
+    assert [(text[:200], scan(text)) for _, text in samples if scan(text)] == []
+
+
+def test_a_key_is_found_in_the_middle_of_harmless_text() -> None:
+    harmless = "\n".join(text for _, text in false_samples(random.Random(SEED)))
+    lines = harmless.count("\n") + 2
+    for _, text in list(true_samples(random.Random(SEED)))[::9]:
+        (finding,) = scan(f"{harmless}\n{text}\n{harmless}")
+        assert lines <= finding.line <= lines + 2
+
+
+@pytest.mark.parametrize(
+    ("name", "weight"),
+    [
+        (b"STRIPE_API_KEY", Weight.MUCH),
+        (b"stripeApiKey", Weight.MUCH),
+        (b"x-api-key", Weight.MUCH),
+        (b"spring.datasource.password", Weight.MUCH),
+        (b"GITHUB_TOKEN", Weight.MUCH),
+        (b"token", Weight.LITTLE),
+        (b"theKey", Weight.LITTLE),
+        (b"author", Weight.NOTHING),
+        (b"publicKey", Weight.NOTHING),
+        (b"api_key_id", Weight.NOTHING),
+        (b"nextPageToken", Weight.NOTHING),
+        (b"monkey", Weight.NOTHING),
+        (b"description", Weight.NOTHING),
+    ],
+)
+def test_a_name_says_much_little_or_nothing(name: bytes, weight: Weight) -> None:
+    assert told_by(name).weight is weight
+
+
+def test_a_uuid_counts_only_beside_a_name_that_says_much() -> None:
+    uuid = "-".join(some(count, HEX) for count in (8, 4, 4, 4, 12))
+    assert kinds(f'heroku_api_key = "{uuid}"') == ["secret"]
+    assert kinds(f'token = "{uuid}"') == []
 
 
 def _lock_file() -> str:

@@ -250,7 +250,9 @@ MARKED: tuple[MarkedKind, ...] = (
     MarkedKind(
         "password",
         ("pass", "pwd"),
-        r"(?:passw|passphrase|pass_|pwd)\w{0,10}" + _NAME_END + _QUOTED % 8,
+        r"(?:passw|passphrase|pass_|pwd)(?!\w{0,10}(?:hash|file|path|name|url|field|policy|help))\w{0,10}"
+        + _NAME_END
+        + _QUOTED % 8,
         HowRandom.SOME,
     ),
     MarkedKind(

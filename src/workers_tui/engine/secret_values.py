@@ -36,12 +36,17 @@ ADDRESS = re.compile(rb"(?:\w+:/|[.~]{1,2}/|/[a-z]+/|[\w-]+(?:\.[a-z-]+)+(?:[/:]
 RUNS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 """As a reader splits a name: `Http2Server` is three."""
 DIGITS_MEET_LETTERS = re.compile(rb"(?<=[0-9])[A-Za-z]|(?<=[A-Za-z])[0-9]")
+CONSONANTS = re.compile(rb"[bcdfghj-np-tv-z]{4}", re.IGNORECASE)
+"""Rare in words, at every third place in a random value."""
 SEPARATED = re.compile(rb"[-_.~/+=]+")
 MASKED = re.compile(rb"([xX0*.#_-])\1{5}")
-LONGEST_RUN = {Weight.LITTLE: 3.0, Weight.MUCH: 5.0}
-"""Characters in a run on average: a random value has 1.6 to 4, a name mostly over 4."""
-LONGEST_RUN_BARE = 3.8
-"""The same where program text can stand, as there are no quotes."""
+# Characters in a run on average: a random value has 1.6 to 4, a name mostly over 3.
+LOOKS: dict[Weight | None, tuple[tuple[float, int], ...]] = {
+    Weight.LITTLE: ((3.0, 0),),
+    Weight.MUCH: ((3.7, 0), (5.0, 3)),
+    None: ((2.6, 0), (3.8, 4)),
+}
+"""Longest runs with the places where digits meet letters that they need; None is program text."""
 SHORTEST = {Weight.LITTLE: 20, Weight.MUCH: 15}
 
 
@@ -68,10 +73,12 @@ def is_assigned_secret(value: bytes, weight: Weight, *, quoted: bool) -> bool:
         return weight is Weight.MUCH and _random_number(value)
     if CODE.fullmatch(value) or ADDRESS.match(value):
         return False
-    if not quoted and len(DIGITS_MEET_LETTERS.findall(value)) < 4:
+    text = quoted or (value.isalnum() and value.islower())  # names of this length have humps
+    if entropy(value) <= 2.9:
         return False
-    longest = LONGEST_RUN[weight] if quoted else min(LONGEST_RUN_BARE, LONGEST_RUN[weight])
-    return _random_runs(value, longest) and entropy(value) > 2.9
+    looks = LOOKS[weight if text else None]
+    unspeakable = text and weight is Weight.MUCH and len(CONSONANTS.findall(value)) >= 2
+    return unspeakable or _random_runs(value, looks)
 
 
 def is_random(key: bytes) -> bool:
@@ -95,6 +102,9 @@ def _random_number(value: bytes) -> bool:
     )
 
 
-def _random_runs(value: bytes, longest: float) -> bool:
+def _random_runs(value: bytes, looks: tuple[tuple[float, int], ...]) -> bool:
     plain = SEPARATED.sub(b"", value)
-    return len(plain) >= 12 and len(RUNS.findall(plain)) * longest >= len(plain)
+    runs, meetings = len(RUNS.findall(plain)), len(DIGITS_MEET_LETTERS.findall(value))
+    return len(plain) >= 12 and any(
+        runs * longest >= len(plain) and meetings >= needed for longest, needed in looks
+    )

@@ -33,7 +33,7 @@ TAIL = re.compile(rb"[A-Za-z0-9_.~+/=%-]*")
 BEFORE_VALUE = frozenset(b"=:,>| \"'`")
 AFTER_VALUE = frozenset(b" \t\r\n\"'`;,<&)}]\\#:")
 QUOTED_BY = frozenset(b"\"'`>")
-SLASH = 0x2F
+EQUALS, SLASH = b"=/"
 DIGITS = b"0123456789"
 NUMBER = b"0123456789abcdefABCDEF-_.T"
 """Of hexadecimal numbers, dates and versions."""
@@ -193,7 +193,8 @@ def _named(raw: bytes, at: int, end: int) -> Iterator[Hit]:
         return
     end = TAIL.match(raw, end).end()  # type: ignore[union-attr]  # matches anything
     if end == len(raw) or raw[end] in AFTER_VALUE:
-        quoted = raw[at - 1] in QUOTED_BY or told.kind == "environment-secret"
+        setting = raw[at - 1] == EQUALS and (end == len(raw) or raw[end] in b"\r\n\\&")
+        quoted = setting or raw[at - 1] in QUOTED_BY or told.kind == "environment-secret"
         value = raw[at:end].rstrip(b".")
         if is_assigned_secret(value, told.weight, quoted=quoted):
             yield Hit(told.kind, at, at + len(value), _mask(f"{told.kind} ", len(value)))
