@@ -131,3 +131,30 @@ def test_a_cut_answer_is_guessed_from_what_came() -> None:
 def test_data_lines_of_one_event_are_joined() -> None:
     found = list(EventCutter().feed(b"data: {\ndata: 1}\n\ndata\n\n"))
     assert found == [b"{\n1}"]
+
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["usage", "cost", "stop_reason", "model", "text", "input", *FULL]),
+            inner,
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@given(
+    st.sampled_from(["message_start", "content_block_delta", "message_delta", "error", "message"]),
+    st.dictionaries(st.sampled_from(["message", "delta", "usage", "error", "content"]), ODD),
+)
+def test_fields_of_an_unexpected_kind_stop_nothing(kind: str, fields: dict[str, Any]) -> None:
+    body = json.dumps({"type": kind, **fields})
+    whole = MessageReading()
+    whole.whole(body.encode())
+    for passed in (read(f"data: {body}\n\n".encode()), whole.passed()):
+        assert passed.stop_reason is None or isinstance(passed.stop_reason, str)
+        assert passed.model is None or isinstance(passed.model, str)
+        assert passed.cost_usd is None or 0 <= passed.cost_usd <= 10**9

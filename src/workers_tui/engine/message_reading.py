@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from workers_tui.engine.answer import MOST_TOKENS, MOST_USD
 from workers_tui.engine.outcome import BYTES_PER_TOKEN
 from workers_tui.engine.usage import Usage
 
@@ -103,10 +104,11 @@ class MessageReading:
             self._error = error_words(body)
             return
         self._message(body)
-        for block in body.get("content") or []:
+        content = body.get("content")
+        for block in content if isinstance(content, list) else ():
             self._blocks += 1
             self._chars += _size(block) if isinstance(block, dict) else 0
-        self._complete = body.get("stop_reason") is not None
+        self._complete = self._stop is not None
 
     def passed(self) -> Passed:
         """What is known so far."""
@@ -130,13 +132,13 @@ class MessageReading:
             return
         self.progress += 1
         if kind == "message_start":
-            self._message(event.get("message") or {})
+            self._message(_dict(event.get("message")))
         elif kind == "content_block_start":
             self._blocks += 1
         elif kind == "content_block_delta":
-            self._chars += _size(event.get("delta") or {})
+            self._chars += _size(_dict(event.get("delta")))
         elif kind == "message_delta":
-            self._stop = (event.get("delta") or {}).get("stop_reason") or self._stop
+            self._stop = _text(_dict(event.get("delta")).get("stop_reason")) or self._stop
             self._take(event.get("usage"))
         elif kind == "message_stop":
             self._complete = True
@@ -144,9 +146,8 @@ class MessageReading:
             self._error = error_words(event)
 
     def _message(self, message: Mapping[str, Any]) -> None:
-        model = message.get("model")
-        self._model = model if isinstance(model, str) and model else self._model
-        self._stop = message.get("stop_reason") or self._stop
+        self._model = _text(message.get("model")) or self._model
+        self._stop = _text(message.get("stop_reason")) or self._stop
         self._take(message.get("usage"))
 
     def _take(self, usage: Any) -> None:
@@ -161,7 +162,7 @@ class MessageReading:
             hour = _count(split.get("ephemeral_1h_input_tokens")) or 0
             self._hour_writes = max(hour, self._hour_writes)
         cost = usage.get("cost")
-        if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0:
+        if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost <= MOST_USD:
             self._cost = Decimal(str(cost))
 
     def _usage(self) -> Usage | None:
@@ -203,13 +204,23 @@ def error_words(body: Mapping[str, Any]) -> str:
 def _object(raw: bytes) -> dict[str, Any]:
     try:
         value = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
 
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS:
+        return value
+    return None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _size(part: Mapping[str, Any]) -> int:
