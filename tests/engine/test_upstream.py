@@ -268,6 +268,7 @@ RESET = {"x-ratelimit-reset": str(int((NOW.timestamp() + 30) * 1000))}
         ({}, {"retry-after": "soon"}, None),
         ({}, RESET, 30),
         ({"metadata": {"headers": {"X-RateLimit-Reset": RESET["x-ratelimit-reset"]}}}, {}, 30),
+        ({"metadata": {"headers": "none"}, "availability": []}, {"retry-after": "7"}, 7),
         ({"availability": {"retry_after": 3}}, {"retry-after": "7", **RESET}, 3),
         ({}, {"retry-after": "7", **RESET}, 7),
     ],

@@ -191,7 +191,8 @@ def retry_hint(error: Mapping[str, Any], headers: Mapping[str, str], now: dateti
             return float(seconds)
     metadata = error.get("metadata")
     inside = metadata.get("headers") if isinstance(metadata, dict) else None
-    lowered = {str(k).lower(): str(v) for k, v in (inside or {}).items()} | {
+    quoted = inside if isinstance(inside, dict) else {}
+    lowered = {str(k).lower(): str(v) for k, v in quoted.items()} | {
         key.lower(): value for key, value in headers.items()
     }
     after = _after(lowered.get("retry-after"), now)
