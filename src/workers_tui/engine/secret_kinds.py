@@ -90,7 +90,7 @@ KEYS: tuple[KeyKind, ...] = (
             "xoxc-",
             "xoxd-",
         ),
-        r"[A-Za-z0-9.%-]{15,400}",
+        r"(?=(?:[^\d ]*\d){3})[A-Za-z0-9.%-]{15,400}",
     ),
     KeyKind(
         "stripe-key",
@@ -109,7 +109,7 @@ KEYS: tuple[KeyKind, ...] = (
     KeyKind("clojars-token", ("CLOJARS_",), r"[A-Za-z0-9]{60}"),
     KeyKind("docker-token", ("dckr_pat_", "dckr_oat_"), r"[\w-]{20,100}"),
     KeyKind("artifactory-key", ("AKCp",), r"[A-Za-z0-9]{60,80}"),
-    KeyKind("hugging-face-token", ("hf_", "api_org_"), r"[A-Za-z0-9]{30,50}"),
+    KeyKind("hugging-face-token", ("hf_", "api_org_"), r"[A-Za-z0-9]{34}"),
     KeyKind("replicate-token", ("r8_",), r"[A-Za-z0-9]{37,40}"),
     KeyKind("groq-key", ("gsk_",), r"[A-Za-z0-9]{40,60}"),
     KeyKind("xai-key", ("xai-",), r"[A-Za-z0-9]{60,100}"),
@@ -137,7 +137,7 @@ KEYS: tuple[KeyKind, ...] = (
     KeyKind("postman-key", ("PMAK-",), r"[0-9a-f]{24}-[0-9a-f]{34}"),
     KeyKind("new-relic-key", ("NRAK-", "NRJS-", "NRII-", "NRAL-"), r"[A-Za-z0-9-]{19,40}"),
     KeyKind("sentry-token", ("sntrys_", "sntryu_"), r"\w{20,400}"),
-    KeyKind("fly-token", ("fo1_", "fm1a_", "fm1r_", "fm2_"), r"[\w-]{20,800}"),
+    KeyKind("fly-token", ("fo1_", "fm1a_", "fm1r_", "fm2_"), r"[\w-]{16,800}"),
     KeyKind("heroku-key", ("HRKU-",), r"[\w-]{36,66}"),
     KeyKind("dynatrace-token", ("dt0c01.", "dt0s01."), r"[A-Za-z0-9]{24}\.[A-Za-z0-9]{64}"),
     KeyKind("age-key", ("AGE-SECRET-KEY-1",), r"[A-Z0-9]{58}"),
@@ -154,7 +154,11 @@ KEYS: tuple[KeyKind, ...] = (
     KeyKind("typeform-token", ("tfp_",), r"[\w.=-]{59}"),
     KeyKind("vercel-token", ("vercel_blob_rw_", "vcp_"), r"\w{24,80}"),
     KeyKind("tailscale-key", ("tskey-",), r"[A-Za-z0-9-]{20,100}"),
-    KeyKind("1password-key", ("A3-",), r"[A-Z0-9]{6}-(?:[A-Z0-9]{5,6}-){2,3}[A-Z0-9-]{5,23}"),
+    KeyKind(
+        "1password-key",
+        ("A3-",),
+        r"[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}",
+    ),
     KeyKind("1password-key", ("ops_eyJ",), r"[\w-]{20,1500}"),
     KeyKind("airtable-token", ("pat",), r"[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
     KeyKind("alibaba-key", ("LTAI",), r"[A-Za-z0-9]{16,20}"),
@@ -187,6 +191,7 @@ KEYS: tuple[KeyKind, ...] = (
     ),
     KeyKind("scalingo-token", ("tk-us-",), r"[\w-]{48}"),
     KeyKind("settlemint-token", ("sm_aat_", "sm_pat_", "sm_sat_"), r"[A-Za-z0-9]{16}"),
+    KeyKind("sonar-token", ("squ_", "sqp_", "sqa_"), r"[A-Za-z0-9]{40}"),
     KeyKind("sourcegraph-token", ("sgp_",), r"(?:[0-9a-fA-F]{16}_|local_)?[0-9a-fA-F]{40}"),
     KeyKind("twitter-token", ("AAAAAAAAAAAAAAAAAAAAAA",), r"[A-Za-z0-9%]{60,120}"),
     KeyKind("yandex-key", ("AQVN",), r"[\w-]{35,38}"),
@@ -231,7 +236,8 @@ MARKED: tuple[MarkedKind, ...] = (
     MarkedKind(
         "password-in-command",
         ("curl ",),
-        r"curl [^\n]{0,300}?(?:-u|--user)[ =][\"']?(?P<secret>[^\s:\"'$<]{1,60}:[^\s\"'$<]{6,100})",
+        r"curl [^\n]{0,300}?(?<=\s)(?:-u|--user)[ =]{1,3}[\"']?"
+        r"(?P<secret>[^\s:\"'$<]{0,60}:[\"']?[^\s\"'$<]{6,100})",
         HowRandom.SOME,
     ),
     MarkedKind(
@@ -242,7 +248,9 @@ MARKED: tuple[MarkedKind, ...] = (
     ),
     MarkedKind("telegram-token", (":aa",), r"(?<=\d{8}):(?P<secret>AA[\w-]{32,34})(?![\w-])"),
     MarkedKind(
-        "azure-client-secret", ("q~",), r"(?<=[\w.~]{3}\d)(?P<secret>Q~[\w.~-]{31,34})(?!\w)"
+        "azure-client-secret",
+        ("q~",),
+        r"(?<![\w.~-][\w.~]{3}\d)(?<=[\w.~]{3}\d)(?P<secret>Q~[\w.~-]{31,34})(?![\w.~-])",
     ),
     MarkedKind(
         "terraform-token", (".atlasv1.",), r"(?<=\w{14})\.atlasv1\.(?P<secret>[\w=-]{60,70})"
@@ -261,7 +269,14 @@ MARKED: tuple[MarkedKind, ...] = (
         r"passw\w{0,10}\"\s{1,4}value=\"(?P<secret>[^\"\n]{8,100})\"",
         HowRandom.SOME,
     ),
-    MarkedKind("secret", ("secret",), r"[\w-]{3,10}" + _NAME_END + _QUOTED % 16, HowRandom.SOME),
+    MarkedKind(
+        "secret",
+        ("secret",),
+        r"secret(?![_-]?(?:name|path|url|file|length|size|id))[\w-]{0,4}"
+        + _NAME_END
+        + _QUOTED % 16,
+        HowRandom.SOME,
+    ),
     MarkedKind(
         "environment-secret",
         ("secret", "pass"),

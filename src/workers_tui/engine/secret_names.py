@@ -39,32 +39,32 @@ SECRET_WORDS = re.compile(rb"key|token|secret|pass|pwd|auth|cred|api|access|sess
 HARMLESS = re.compile(
     # What the value is instead of a secret: an identifier, a place, a measure, a public half.
     rb"(?:ids?|name|names|url|uri|urls|path|file|files|dir|folder|length|len|size|count|index|type|"
-    rb"types|arn|hash|hashes|digest|checksum|sum|fingerprint|sha1|sha256|sha512|md5|algorithm|alg|"
+    rb"types|arn|hash|hashes|digest|checksum|sum|fingerprint|sha0*|md0|algorithm|alg|"
     rb"alias|version|prefix|suffix|format|field|label|title|text|regex|pattern|charset|chars|"
     rb"alphabet|expiry|expires|expiration|ttl|limit|lifetime|endpoint|issuer|audience|scope|scopes|"
     rb"date|time|at|by|host|domain|region|zone|class|module|model|mode|usage|level|ref|selector|"
     rb"code|event|map|policy|role|group|status|state|error|help|doc|docs|hint|example|template|"
     rb"provider|server|method|header|param|parameter|source|var|variable|env)$|"
-    rb"publi[ck]|pub_?key|author(?!i[sz]ation)|(?:page|sync|continuation|csrf|xsrf|cursor|resume|next|"
+    rb"publi[ck]|pub_?key|author(?!i[sz]ation)|(?:page|sync|continuation|csrf|xsrf|authenticity|cursor|resume|next|"
     rb"cancellation|pagination)_?token|(?:primary|foreign|partition|sort|cache|object|bucket|schema|"
-    rb"sequence|natural|idx|index|hot|row|map|dict|group|range|hash|translation|i18n|issue|project|"
-    rb"jira|s3|blob|dedup\w*|idempotency|query|registry|config|license_plate|host|minisign|sign_pub|"
+    rb"sequence|natural|idx|index|hot|row|map|dict|group|range|hash|translation|i00n|issue|project|"
+    rb"jira|s0|blob|dedup\w*|idempotency|query|registry|config|license_plate|host|minisign|sign_pub|"
     rb"verif\w*|site|recaptcha_site|publishable|anon)_?key|^keys?_?(?:word|code|board|frame|ring|pair|"
     rb"press|down|up|store|stone|map|mesh|note|vault|chain|char|str)|monkey|turkey|keyword|keystore|"
     rb"keyring|keyboard|keyframe|accessib|accessor|accession|random_?access|passage|passenger|passive|"
     rb"passed|passing|bypass|compass|passport|passthrough|pass_?count|rapid(?!api)|capital|capib|"
-    rb"therapi|apiv\d|api_?vers|apiname|tokeniz|tokenis|authentication_?results|auth_?source|"
+    rb"therapi|apiv0|api_?vers|apiname|tokeniz|tokenis|authentication_?results|auth_?source|"
     rb"integrity|secretary|credits?|sec_websocket|known_host|signed"
 )
 STRONG = re.compile(
-    rb"(?:api|access|auth\w*|oauth2?|refresh|bearer|bot|deploy|personal|service|security|signing|"
+    rb"(?:api|access|auth\w*|oauth0?|refresh|bearer|bot|deploy|personal|service|security|signing|"
     rb"license|encryption|encrypt|master|admin|app|application|private|secret|client|write|account|"
     rb"storage|shared|webhook|user|consumer|webhook|login|registry|upload|push|integration|subscription|"
     rb"function|host|server|developer|dev|live|prod|production|ingest|insert|rest|server|org|team|"
     rb"workspace|root|priv|hmac|rsa|aes|jwt|cookie|session|instrumentation|dsn|vendor|partner|"
     rb"merchant|pay\w*|sms|mail|email|smtp|db|database|npm|pypi|ci|cd|ssh|x)_?"
     rb"(?:key|token|secret|pass)|secret|passw|passphrase|pwd|credential|creds$|auth_?token|apikey|"
-    rb"api_?auth|privkey|account_?key|_auth$|^_?auth_?token|gitlab_session"
+    rb"api_?auth|privkey|account_?key|_auth$|^_?auth_?token|gitlab_session|^authorization$"
 )
 SERVICES = re.compile(
     rb"adafruit|adobe|airtable|aiven|algolia|alibaba|aliyun|amplitude|anthropic|appveyor|artifactory|"
@@ -98,6 +98,8 @@ ASSIGNS = (b"=", b":", b",", b">", b"|")
 QUOTES = frozenset(b"\"'`")
 NOT_THE_NAME = frozenset((b"str", b"string", b"text", b"bytes", b"char", b"any", b"value"))
 """Words between a name and its value: a type, or the second half of a pair."""
+TO_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
+SCHEMES = (b"token", b"api-token", b"apikey", b"key")
 LONG_NUMBER = 5
 """Digits in the first half of a token such as `1234567:AA...`."""
 HUMPS = re.compile(rb"(?<=[a-z0-9])(?=[A-Z])")
@@ -128,7 +130,7 @@ def _told_by_last(before: bytes, sign: bytes, *, whole: bool) -> Told | None:
         names.pop()
     if not whole and len(names) < 2:
         return None
-    return told_by(names[-1]) if names else NOTHING
+    return told_by(names[-1].translate(TO_ZEROS)) if names else NOTHING
 
 
 def _first_half(name: bytes) -> bool:
@@ -139,16 +141,19 @@ def _told_by_words(before: bytes) -> Told:
     """An option of a command, or a word of an Authorization header, before a space."""
     names = before.translate(TO_WORDS).rsplit(None, 2)[-2:]
     if names[-1].startswith(b"--"):
-        return told_by(names[-1])
+        return told_by(names[-1].translate(TO_ZEROS))
     said = [name.lower() for name in names]
-    if said[-1] in (b"bearer", b"basic") or said == [b"authorization", b"token"]:
+    if said[-1] in (b"bearer", b"basic") or (said[0] == b"authorization" and said[-1] in SCHEMES):
         return AUTHORIZATION
     return NOTHING
 
 
 @lru_cache(maxsize=NAMES_REMEMBERED)
 def told_by(name: bytes) -> Told:
-    """What a name tells, written in any of the usual ways: API_KEY, apiKey, x-api-key."""
+    """What a name tells, written in any of the usual ways: API_KEY, apiKey, x-api-key.
+
+    Its digits are zeros, so that `KEY_1` and `KEY_2` are one name to remember.
+    """
     low = HUMPS.sub(b"_", name).lower().replace(b".", b"_").replace(b"-", b"_").strip(b"_~")
     if not SECRET_WORDS.search(low) or HARMLESS.search(low):
         return NOTHING

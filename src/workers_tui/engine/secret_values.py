@@ -17,7 +17,7 @@ PLACEHOLDER = re.compile(
     rb"example|sample|change.?me|placeholder|redacted|dummy|foo.?bar|lorem|insert|replace|undefined|"
     rb"(?<![a-z0-9])(?:your|fake|here)|(?:your|fake)[-_]|[-_]here|x{6}|\*\*\*|\.\.\.|1234567890|"
     rb"abcdefgh|<|>|\$\{|\{\{|%\(|process\.env|\{[a-z_.]+|arn:|[\w.]+\(|environ|getenv|"
-    rb"secrets\.|vault:|\$[A-Z_(]",
+    rb"secrets\.|vault:|\$[A-Z_(]|\[[A-Z_ ]+\]",
     re.IGNORECASE,
 )
 CODE = re.compile(
