@@ -112,6 +112,7 @@ def told_before(head: bytes, *, whole: bool = False) -> Told | None:
     """What is said by the text that ends where a value begins.
 
     None if more of it is needed, as a name may begin before it; never if this is the whole.
+    Its digits are zeros, so that `KEY_1 =` and `KEY_2 =` are one text to remember.
     """
     before = head.rstrip(b" \t\"'`\\(@")
     last = before[-1:]
@@ -123,14 +124,14 @@ def told_before(head: bytes, *, whole: bool = False) -> Told | None:
 
 
 def _told_by_last(before: bytes, sign: bytes, *, whole: bool) -> Told | None:
-    names = before.translate(TO_WORDS).rsplit(None, 4)[-4:]
+    names = before.translate(TO_WORDS).rsplit(None, 3)[-3:]
     if len(names) > 1 and sign in (b":", b"|") and _first_half(names[-1]):
         names.pop()
     while names and names[-1].lower() in NOT_THE_NAME:
         names.pop()
     if not whole and len(names) < 2:
         return None
-    return told_by(names[-1].translate(TO_ZEROS)) if names else NOTHING
+    return told_by(names[-1]) if names else NOTHING
 
 
 def _first_half(name: bytes) -> bool:
@@ -141,7 +142,7 @@ def _told_by_words(before: bytes) -> Told:
     """An option of a command, or a word of an Authorization header, before a space."""
     names = before.translate(TO_WORDS).rsplit(None, 2)[-2:]
     if names[-1].startswith(b"--"):
-        return told_by(names[-1].translate(TO_ZEROS))
+        return told_by(names[-1])
     said = [name.lower() for name in names]
     if said[-1] in (b"bearer", b"basic") or (said[0] == b"authorization" and said[-1] in SCHEMES):
         return AUTHORIZATION
@@ -150,10 +151,7 @@ def _told_by_words(before: bytes) -> Told:
 
 @lru_cache(maxsize=NAMES_REMEMBERED)
 def told_by(name: bytes) -> Told:
-    """What a name tells, written in any of the usual ways: API_KEY, apiKey, x-api-key.
-
-    Its digits are zeros, so that `KEY_1` and `KEY_2` are one name to remember.
-    """
+    """What a name tells, written in any of the usual ways: API_KEY, apiKey, x-api-key."""
     low = HUMPS.sub(b"_", name).lower().replace(b".", b"_").replace(b"-", b"_").strip(b"_~")
     if not SECRET_WORDS.search(low) or HARMLESS.search(low):
         return NOTHING

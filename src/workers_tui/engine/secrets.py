@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 
 from workers_tui.engine.denied import key_file
 from workers_tui.engine.secret_kinds import KEYS, MARKED, TO_WORDS, WORD, KeyKind, MarkedKind
-from workers_tui.engine.secret_names import NOTHING, told_before
+from workers_tui.engine.secret_names import NOTHING, TO_ZEROS, Told, told_before
 from workers_tui.engine.secret_values import is_assigned_secret, is_random, is_secret
 
 FINDINGS_LIMIT = 100
@@ -154,14 +154,17 @@ def _assigned(runs: Sequence[bytes], raw: bytes) -> Iterator[Hit]:
 
     Looks at values first, as few runs of a text are random, and then back for a name.
     """
+    zeros = raw.translate(TO_ZEROS)
     at = 0
     for run in runs:
         if run[0] == SLASH or not _may_be_random(run):
             continue
         at = _find(raw, run, at)
         before = raw[at - 1] if at else SLASH
-        if before in BEFORE_VALUE and told_before(raw[max(0, at - NEAR) : at]) is not NOTHING:
-            yield from _named(raw, at, at + len(run))
+        if before in BEFORE_VALUE and told_before(zeros[max(0, at - NEAR) : at]) is not NOTHING:
+            told = told_before(zeros[max(0, at - FAR) : at], whole=True)
+            if told and told.weight:
+                yield from _valued(raw, at, at + len(run), told)
         at += len(run)
 
 
@@ -183,13 +186,9 @@ def _find(raw: bytes, run: bytes, start: int) -> int:
     return at
 
 
-def _named(raw: bytes, at: int, end: int) -> Iterator[Hit]:
-    """The value that stands here, when the name before it tells a secret."""
+def _valued(raw: bytes, at: int, end: int, told: Told) -> Iterator[Hit]:
+    """The value that stands here beside a name that tells of a secret."""
     if end - at > LONGEST_VALUE:
-        return
-    near, far = raw[max(0, at - NEAR) : at], raw[max(0, at - FAR) : at]
-    told = told_before(near) or told_before(far, whole=True)
-    if not told or not told.weight:
         return
     end = TAIL.match(raw, end).end()  # type: ignore[union-attr]  # matches anything
     if end == len(raw) or raw[end] in AFTER_VALUE:
