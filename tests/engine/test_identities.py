@@ -52,6 +52,20 @@ def test_every_preset_makes_a_worker_that_waits_for_its_key(
     }
 
 
+@pytest.mark.parametrize("inside", ["\n", " ", "é"])
+def test_a_key_that_cannot_be_sent_is_told_before_a_library_shows_it(
+    identities: Identities, inside: str
+) -> None:
+    made = identities.create("one", preset_named("zai"))
+    file = made.path / "settings.json"
+    raw = json.loads(file.read_text())
+    raw["env"]["ANTHROPIC_AUTH_TOKEN"] = f"{KEY}{inside}{KEY}"
+    file.write_text(json.dumps(raw))
+    problem = identities.read("one").problem or ""
+    assert "special characters" in problem
+    assert KEY not in problem
+
+
 def test_everything_is_the_users_alone(identities: Identities) -> None:
     made = identities.create("zai", preset_named("zai"))
     assert mode(identities.root) == mode(made.path) == 0o700

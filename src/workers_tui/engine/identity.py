@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workers_tui.engine.keys import can_be_sent
 from workers_tui.engine.presets import FLAT_RATE, HEADER_KEY, host_of, price_source
-from workers_tui.engine.providers import is_loopback
+from workers_tui.engine.providers import is_address, is_loopback
 
 PLACEHOLDER = "PASTE_YOUR_API_KEY_HERE"
 SLOTS = ("SONNET", "OPUS", "HAIKU")
@@ -101,12 +102,17 @@ def identity_of(name: str, path: Path, env: Mapping[str, str], raw: Mapping[str,
 
 
 def _problem(url: str, key: str, models: Mapping[str, str]) -> str | None:
-    if not url.startswith(("http://", "https://")):
-        return "settings.json names no ANTHROPIC_BASE_URL"
+    if not is_address(url):
+        return "settings.json names no usable ANTHROPIC_BASE_URL"
     if key == PLACEHOLDER:
         return "not finalized: `workers-tui worker set-key` gives it a key"
     if not key and not is_loopback(url):
         return "it has no key: `workers-tui worker set-key` gives it one"
+    if not can_be_sent(key):
+        return (
+            "its key holds blanks, line ends or special characters inside: "
+            "`workers-tui worker set-key` gives it another"
+        )
     if not models:
         return "settings.json names no model (ANTHROPIC_DEFAULT_SONNET_MODEL, …)"
     return None
