@@ -38,6 +38,8 @@ DIGITS = b"0123456789"
 NUMBER = b"0123456789abcdefABCDEF-_.T"
 """Of hexadecimal numbers, dates and versions."""
 SHORTEST_NUMBER = 24
+NO_VALUES = (b"/", b"sha512-", b"sha256-", b"sha384-", b"sha1-")
+"""Beginnings of paths and of the hashes in lock files."""
 NEARBY = 2000
 """A search in a longer stretch spends more on getting ready."""
 
@@ -157,7 +159,7 @@ def _assigned(runs: Sequence[bytes], raw: bytes) -> Iterator[Hit]:
     zeros = raw.translate(TO_ZEROS)
     at = 0
     for run in runs:
-        if run[0] == SLASH or not _may_be_random(run):
+        if run.startswith(NO_VALUES) or not _may_be_random(run):
             continue
         at = _find(raw, run, at)
         before = raw[at - 1] if at else SLASH
