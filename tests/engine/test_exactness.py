@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from workers_tui.engine.cells import Sums, total
 from workers_tui.engine.index_query import CellRow
 from workers_tui.engine.scan import scan
 
-AXES = {
+AXES: dict[str, Callable[[CellRow], str]] = {
     "by_model": lambda row: row.model,
     "by_day": lambda row: date.fromordinal(row.day).isoformat(),
     "by_project": lambda row: row.project,
