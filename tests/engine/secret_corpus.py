@@ -334,7 +334,7 @@ dict_key="col_17_row_23_sheet_4"
 aria-keyshortcuts="Control+Shift+K"
 accesskey="4">ChaCha20-Poly1305</a>
 api_version: 2024-11-29-preview.3
-API_VERSION=rc0.13.0_20240412_0712-SNAPSHOT
+API_VERSION=7.4.2-beta.11_20240412
 apiVersion: rbac.authorization.k8s.io/v1beta1
 apiUrl = "https://api2.acme.dev/v3/rest"
 api_host: eu-west-1.api-gateway-2.acme.dev
@@ -346,11 +346,11 @@ kind: SecretList
 def test_api_key_is_kept_for_2_days_and_3_hours(self):
 raise InvalidTokenError("token expired 3 days and 4 hours ago")
 if token == TokenKind.NUMBER16 or token == TokenKind.FLOAT32:
-KeyPair = X25519.KeyPair
-key_length = XSalsa20.key_length
-secret_length = X25519.secret_length
-RegOpenKeyEx = win32api.RegOpenKeyEx
-o.keySelector=n,o.haKey=!1,o.tokenType2=i
+PairOfKeys = Curve448.PairOfKeys
+key_bits = Blake2b512.key_bits
+secret_size = Poly1305Box.secret_size_2
+OpenApiKey2 = acme4api.OpenApiKeyEx
+q.keyOf2=a,q.isKey=!0,q.tokenKind3=b
 e.token=t.nextToken1(),e.key=r[12].key2
 passwd	1:4.13+dfsg1-1+deb12u1
 libpam-passwdqc1 2.0.3-1+b1 amd64

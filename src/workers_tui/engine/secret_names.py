@@ -47,13 +47,13 @@ HARMLESS = re.compile(
     rb"provider|server|method|header|param|parameter|source|var|variable|env)$|"
     rb"publi[ck]|pub_?key|author(?!i[sz]ation)|(?:page|sync|continuation|csrf|xsrf|authenticity|cursor|resume|next|"
     rb"cancellation|pagination)_?token|(?:primary|foreign|partition|sort|cache|object|bucket|schema|"
-    rb"sequence|natural|idx|index|hot|row|map|dict|group|range|hash|translation|i00n|issue|project|"
+    rb"sequence|idx|index|row|map|dict|group|range|hash|translation|i00n|issue|project|"
     rb"jira|s0|blob|dedup\w*|idempotency|query|registry|config|license_plate|host|minisign|sign_pub|"
     rb"verif\w*|site|recaptcha_site|publishable|anon)_?key|^keys?_?(?:word|code|board|frame|ring|pair|"
-    rb"press|down|up|store|stone|map|mesh|note|vault|chain|char|str)|monkey|turkey|keyword|keystore|"
-    rb"keyring|keyboard|keyframe|accessib|accessor|accession|random_?access|passage|passenger|passive|"
+    rb"press|down|up|store|map|note|vault|chain|char|str)|monkey|keyword|keystore|"
+    rb"keyring|keyboard|keyframe|accessib|accessor|accession|passage|passenger|passive|"
     rb"passed|passing|bypass|compass|passport|passthrough|pass_?count|rapid(?!api)|capital|capib|"
-    rb"therapi|apiv0|api_?vers|apiname|tokeniz|tokenis|authentication_?results|auth_?source|"
+    rb"therapi|apiv0|api_?vers|apiname|tokeniz|tokenis|"
     rb"integrity|secretary|credits?|sec_websocket|known_host|signed"
 )
 STRONG = re.compile(
