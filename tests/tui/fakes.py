@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from types import SimpleNamespace
@@ -12,6 +12,7 @@ from typing import Any
 from workers_tui.engine.agent_request import FollowUp
 from workers_tui.engine.agent_trace import TraceStep
 from workers_tui.engine.board import Board, Key, ServerView, Topic
+from workers_tui.engine.cells import Sums
 from workers_tui.engine.errors import UnknownJob
 from workers_tui.engine.events import Events
 from workers_tui.engine.job import (
@@ -24,10 +25,12 @@ from workers_tui.engine.job import (
     Sent,
     WaitingFor,
 )
+from workers_tui.engine.job_savings import JobSaving
 from workers_tui.engine.ledger import Totals
 from workers_tui.engine.model_lists import ModelInfo
 from workers_tui.engine.money import Cost, CostSource, from_usd
 from workers_tui.engine.price import Price
+from workers_tui.engine.savings import DayPoint, Figures, Period, SavingsView, Tokens
 from workers_tui.engine.spend import Spend
 from workers_tui.engine.tiers import TierView
 from workers_tui.engine.usage import Usage
@@ -52,15 +55,36 @@ class StillClock:
         self.at += timedelta(seconds=seconds)
 
 
-@dataclass(frozen=True)
-class FakeSavings:
-    """The figures of the savings pane."""
-
-    percent: float | None = 22.0
-    kept_out_tokens: int = 363_000
-    net_low_pico: int | None = from_usd("3.10")
-    net_high_pico: int | None = from_usd("5.80")
-    sessions: int = 3
+def make_savings(**more: Any) -> SavingsView:
+    """A day with savings, one job that lost money, and a warning."""
+    gain = {"net_low_pico": from_usd("3.10"), "net_high_pico": from_usd("5.80")}
+    loss = {"net_low_pico": from_usd("-0.42"), "net_high_pico": from_usd("-0.11")}
+    cost = from_usd("1.07")
+    today = Figures(22_000, 100_000, 3, 363_000, cost, **gain, unknown_costs=2, jobs=41)
+    session = Figures(1_000, 40_000, 1, -9_000, from_usd("0.05"), **loss, jobs=4, read_again=1)
+    ever = Figures(600_000, 4_000_000, 30, 2_100_000, cost * 9, None, None, jobs=410)
+    claude = Tokens(Sums(40, 9_000, 30_000, 61_000, 0, 2_000_000), from_usd("7.5"))
+    first = NOON.date().toordinal() - 2
+    values: dict[str, Any] = {
+        "today": Period(today, claude),
+        "all_time": Period(ever, claude),
+        "session": Period(session, Tokens()),
+        "session_id": "5e55",
+        "days": tuple(
+            DayPoint(first + day, 300_000 * (day + 1), 90_000, from_usd(3), from_usd("0.2"))
+            for day in range(3)
+        ),
+        "workers": (("glm", claude), ("local", Tokens(Sums(2, 50, 70), 0, ("qwen3:8b",)))),
+        "models": (("claude-opus-4-6", claude),),
+        "lost_money": (
+            JobSaving(
+                make_job("l0ss1", JobState.DONE, task="Read the plan"), "5e55", 0,
+                from_usd("-0.0300"), from_usd("-0.0300"), ("docs/plan.md",),
+            ),
+        ),
+        "warnings": ("Claude read docs/plan.md itself after it had delegated it",),
+    }  # fmt: skip
+    return SavingsView(**(values | more))
 
 
 class FakeConfig:
@@ -309,7 +333,7 @@ def fill(engine: FakeEngine) -> None:
         engine.board.put(Key(Topic.TIER, tier.name), tier)
     engine.put_spend()
     engine.put_server()
-    engine.board.put(Key(Topic.SAVINGS), FakeSavings())
+    engine.board.put(Key(Topic.SAVINGS), make_savings(warnings=()))
     engine.put(
         make_job(
             "k7f2q",
@@ -344,7 +368,7 @@ def fill(engine: FakeEngine) -> None:
             tier="long",
             task="Compare both logs",
             question=Question(
-                "2 secrets found, 3.1 MB leave",
+                "2 secrets found",
                 ("access.log:12 AWS key", "access.log:90 password in a URL"),
                 from_usd("0.41"),
                 3_100_000,

@@ -49,7 +49,8 @@ async def test_rows_say_mark_worker_task_and_numbers(desk: Open) -> None:
         assert "↻ r4t8w" in rows
         assert "again in 12s" in rows
         assert "◆ p9xt7" in rows
-        assert "waits for you: 2 secrets" in rows
+        assert "waits for you: $0.41, 3.1 MB leave" in rows
+        assert "~.4100" in rows
         assert "~.4100" in rows
         assert "✓ a31bc" in rows
         assert "? l0st1" in rows

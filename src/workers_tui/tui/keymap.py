@@ -79,6 +79,8 @@ GROUPS: dict[str, dict[str, Deed]] = {
         "events": Deed(
             "5", "", "Go to the events; again: open them in full.", action="pane('events')"
         ),
+        "workers": Deed("W", "", "The agent workers: state, models, what they cost this month."),
+        "formula": Deed("i", "formula", "Savings: show how the figures are counted."),
         "next_pane": Deed("tab", "", "Go to the next pane.", action="app.focus_next"),
         "previous_pane": Deed(
             "shift+tab", "", "Go to the previous pane.", action="app.focus_previous"

@@ -167,8 +167,14 @@ class LineView(ScrollView, can_focus=True):
 
     def draw_row(self, index: int, width: int) -> Strip:
         """The strip of a row; kept until the row changes."""
-        base = self._base() + self.row_style(index)
-        segments = [Segment(text, base + self.style_of(name)) for text, name in self.row_at(index)]
+        under = self.row_style(index)
+        base = self._base() + under
+        # Toned-down text on the colour of the cursor would have too little contrast.
+        plain = ("dim", "free") if under else ()
+        segments = [
+            Segment(text, base + self.style_of("" if name in plain else name))
+            for text, name in self.row_at(index)
+        ]
         return Strip(segments).adjust_cell_length(width, base)
 
     def row_style(self, index: int) -> Style:

@@ -14,7 +14,7 @@ from typing import ClassVar
 from rich.style import Style
 from textual.strip import Strip
 
-from workers_tui.engine.job import Job, JobKind
+from workers_tui.engine.job import Job, JobKind, Question
 from workers_tui.tui import marks, safe, words
 from workers_tui.tui.job_table import JobTable
 from workers_tui.tui.lines import LineView, Part, Row, row
@@ -249,7 +249,7 @@ def worker(job: Job) -> str:
 def headline(job: Job, now: datetime) -> str:
     """What the job is about, or what is to be known about it first."""
     if marks.asks(job) and job.question is not None:
-        return "waits for you: " + safe.one_line(job.question.text)
+        return f"waits for you: {asked(job.question)}"
     again = marks.countdown(job, now)
     if again is not None:
         return f"{again}: {safe.one_line(job.error or job.task)}"
@@ -260,6 +260,14 @@ def headline(job: Job, now: datetime) -> str:
     task = safe.one_line(job.task)
     target = job.written or job.write_to
     return f"{task} → {_in_project(job, target)}" if target else task
+
+
+def asked(question: Question) -> str:
+    """What a yes would cost and send, then what was found."""
+    price = [words.money(question.cost_pico)] if question.cost_pico else []
+    leaves = [f"{words.size(question.bytes_out)} leave"] if question.bytes_out else []
+    said = [", ".join(price + leaves), safe.one_line(question.text)]
+    return " · ".join(part for part in said if part)
 
 
 def _in_project(job: Job, path: str) -> str:
@@ -279,8 +287,9 @@ def tokens_out(job: Job) -> str:
 
 
 def _cost(job: Job) -> str:
-    if job.cost is None and job.estimate_pico and not job.state.ended:
-        return words.ESTIMATED + words.money_cell(job.estimate_pico)
+    most = job.estimate_pico or (job.question.cost_pico if job.question else None)
+    if job.cost is None and most and not job.state.ended:
+        return words.ESTIMATED + words.money_cell(most)
     return words.cost(job.cost, cell=True)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workers_tui.tui import words
-from workers_tui.tui.lines import LineView, Row, row
+from workers_tui.engine.money import Pico
+from workers_tui.tui import safe, words
+from workers_tui.tui.lines import LineView, Part, Row, row
 
 if TYPE_CHECKING:
     from workers_tui.engine.savings import SavingsView as Savings
@@ -21,23 +22,25 @@ class SavingsView(LineView):
     def show(self, view: Savings | None) -> None:
         """Show the figures, or what has to happen first."""
         self._view = view
-        self.show_rows(sentences(view))
+        self.show_rows(sentences(view, self.row_width))
 
 
-def sentences(view: Savings | None) -> list[Row]:
+def sentences(view: Savings | None, width: int) -> list[Row]:
     """The figures in words; an empty state says what to do."""
     if view is None:
-        return [
-            row((" No saving yet: it shows with the first job", "dim")),
-            row((" whose files stay out of Claude's context.", "dim")),
-        ]
+        return nothing_yet()
     rows = []
     if view.percent is not None:
         rows.append(row(" workers did ", (f"{view.percent:.0f} %", "strong"), " of the work"))
     kept = words.count(view.kept_out_tokens)
     rows.append(row(" ", (f"{kept} tokens", "strong"), " kept out of Claude's context"))
-    rows.append(row(" net ", *_net(view)))
-    if view.sessions:
+    rows.append(row(" net ", *net(view.net_low_pico, view.net_high_pico)))
+    warnings = warned(view)
+    if warnings:
+        rows.append(
+            row((" ! ", "warn"), (safe.fit(safe.one_line(warnings[0]), max(8, width - 3)), "warn"))
+        )
+    elif view.sessions:
         rows.append(row((f" over {words.plural(view.sessions, 'session')} that delegated", "dim")))
     return rows
 
@@ -48,19 +51,38 @@ def summary(view: Savings | None) -> str:
         return "nothing yet"
     said = [] if view.percent is None else [f"workers did {view.percent:.0f} % of the work"]
     said.append(f"{words.count(view.kept_out_tokens)} tokens kept out")
-    return " · ".join([*said, "net " + "".join(text for text, _ in _net(view))])
+    both = net(view.net_low_pico, view.net_high_pico)
+    return " · ".join([*said, "net " + "".join(text for text, _ in both)])
 
 
-def _net(view: Savings) -> list[tuple[str, str]]:
-    low, high = view.net_low_pico, view.net_high_pico
+def span(view: Savings | None) -> str:
+    """Which time the pane's figures are of."""
+    return "today" if view is None or view.shown is view.today.figures else "all time"
+
+
+def warned(view: Savings) -> list[str]:
+    """What the user should know; first that a file was delegated and then read all the same."""
+    again = view.shown.read_again
+    files = words.plural(again, "delegated file")
+    first = [f"Claude then read {files} itself: nothing saved there"] if again else []
+    return [*first, *view.warnings]
+
+
+def nothing_yet() -> list[Row]:
+    """What has to happen before there is a figure."""
+    return [
+        row((" No saving yet: it shows with the first job", "dim")),
+        row((" whose files stay out of Claude's context.", "dim")),
+    ]
+
+
+def net(low: Pico | None, high: Pico | None) -> list[Part]:
+    """A range of dollars, which may be negative; one amount where both ends are the same."""
     if low is None or high is None:
         return [(words.UNKNOWN, ""), (": no price for Claude's model", "dim")]
-    style = "good" if low > 0 else ""
-    return [
-        (words.signed_money(low), style),
-        (" to ", "dim"),
-        (words.signed_money(high), style),
-    ]
+    style = "good" if low > 0 else "warn" if high < 0 else ""
+    first, last = words.signed_money(low), words.signed_money(high)
+    return [(first, style)] if first == last else [(first, style), (" to ", "dim"), (last, style)]
 
 
 FORMULA = (
@@ -71,11 +93,3 @@ FORMULA = (
     "Share of the work: the workers' fresh tokens over all, in the sessions that delegated.",
     "Fresh are input, cache writes and output; cache reads are never counted as work.",
 )
-
-
-def explained(view: Savings | None) -> list[Row]:
-    """The figures, and how they come about."""
-    rows = [row(), *sentences(view), row(), row((" How it is counted", "strong"))]
-    rows += [row((f" {line}", "dim")) for line in FORMULA]
-    rows += [row(), row((" In a shell: ", "dim"), ("workers-tui savings --explain", ""))]
-    return rows

@@ -64,7 +64,7 @@ class RightColumn(Face):
         if self.narrow:
             frame.tell(savings.summary(view), note=[("4", "key")])
         else:
-            frame.tell(note=["today"])
+            frame.tell(note=[savings.span(view)])
 
     def show_events(self) -> None:
         """Show the events and what their title says."""

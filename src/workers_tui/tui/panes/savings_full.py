@@ -1,0 +1,244 @@
+"""The savings in full: three spans of time beside each other, by day, by worker, by model.
+
+Bars are drawn to one scale per table. Ranges are shown as they are, negative ones too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+from typing import TYPE_CHECKING
+
+from workers_tui.tui import safe, words
+from workers_tui.tui.lines import LineView, Row, row
+from workers_tui.tui.panes.prose import fold
+from workers_tui.tui.panes.savings import FORMULA, net, nothing_yet, warned
+
+if TYPE_CHECKING:
+    from workers_tui.engine.job_savings import JobSaving
+    from workers_tui.engine.savings import DayPoint, Figures, Period, Tokens
+    from workers_tui.engine.savings import SavingsView as Savings
+
+NAME = 21
+DAYS = 14
+"""Newest days in the plot."""
+CLAUDE, WORKERS = "▇", "▒"
+FIGURES = 22
+"""Cells right of a bar: tokens, the workers' part, dollars."""
+NARROWEST_SPAN = 18
+
+
+class SavingsFull(LineView):
+    """Tables and bars, laid out to the width; the formula instead of them on demand."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._view: Savings | None = None
+        self.explains = False
+        """The formula is shown instead of the figures."""
+
+    def show(self, view: Savings | None) -> None:
+        """Show the newest figures."""
+        self._view = view
+        self._lay_out()
+
+    def explain(self, explains: bool) -> None:
+        """Show how the figures come about, or the figures again."""
+        self.explains = explains
+        self._lay_out()
+        self.scroll_to(y=0, animate=False, force=True)
+
+    def on_resize(self) -> None:
+        """Columns and bars follow the width."""
+        self._lay_out()
+        super().on_resize()
+
+    def _lay_out(self) -> None:
+        width = self.row_width
+        said = formula(self._view) if self.explains else tables(self._view, width)
+        self.show_rows([line for part in said for line in fold(part, width)])
+
+
+def tables(view: Savings | None, width: int) -> list[Row]:
+    """Everything there is to say, most important first."""
+    if view is None:
+        return [row(), *nothing_yet()]
+    return [
+        row(),
+        *_warned(warned(view)),
+        *_spans(view, width),
+        *_days(view.days[-DAYS:], width),
+        *_ranked("By worker", view.workers, width, "No agent worker has left a transcript yet."),
+        *_ranked("By Claude's own model", view.models, width, "No transcript of Claude Code yet."),
+        *_losses(view.lost_money, width),
+    ]
+
+
+def formula(view: Savings | None) -> list[Row]:
+    """How it is counted, with the counts behind today's figures."""
+    rows = [row(), row((" How it is counted", "strong")), row()]
+    rows += [row((f" {line}", "")) for line in FORMULA]
+    if view is not None:
+        rows += [row(), row((" What it is made of", "strong")), row()]
+        rows += [*_counts("today", view.today), *_counts("all time", view.all_time)]
+    rows += [row(), row((" In a shell: ", "dim"), ("workers-tui savings --explain", ""))]
+    return rows
+
+
+def _counts(name: str, period: Period) -> Iterator[Row]:
+    made, sums = period.figures, period.manager.sums
+    said = (
+        f"{words.count(made.worker_fresh)} of {words.count(made.all_fresh)} fresh tokens by",
+        f"workers, in {words.plural(made.sessions, 'session')} that delegated; Claude in all",
+        f"sessions: {words.count(sums.input)} input, {words.count(sums.creation)} cache writes,",
+        f"{words.count(sums.output)} output, {words.count(sums.read)} cache reads (not counted)",
+    )
+    yield row(
+        (f" {name:<10}", "dim"),
+        (" ".join(said), ""),
+    )
+
+
+def _warned(warnings: Sequence[str]) -> Iterator[Row]:
+    for line in warnings:
+        yield row((" ! ", "warn"), (safe.one_line(line), ""))
+    if warnings:
+        yield row()
+
+
+def _spans(view: Savings, width: int) -> Iterator[Row]:
+    spans: list[tuple[str, Period]] = [("today", view.today)]
+    if view.session is not None:
+        spans.append(("this session", view.session))
+    spans.append(("all time", view.all_time))
+    wide = max(NARROWEST_SPAN, min(26, (width - NAME - 1) // len(spans)))
+    if NAME + 1 + wide * len(spans) > width:  # too narrow for words beside the figures
+        spans = [spans[0], spans[-1]]
+        wide = max(8, (width - NAME - 1) // 2)
+    names = "".join(safe.fit_right(name, wide) for name, _ in spans)
+    yield row((" " + " " * NAME, ""), (names, "head"))
+    figures = [period.figures for _, period in spans]
+    yield _line("workers did", [_share(one) for one in figures], wide)
+    yield _line("kept out of context", [words.count(one.kept_out_tokens) for one in figures], wide)
+    parts = [net(one.net_low_pico, one.net_high_pico) for one in figures]
+    nets = ["".join(text for text, _ in said) for said in parts]
+    short = [said if len(said) < wide else words.UNKNOWN for said in nets]
+    styles = [_gain(one) for one in figures]
+    yield _line("net", short, wide, styles)
+    yield _line("workers cost", [_paid(one) for one in figures], wide)
+    yield _line("jobs", [words.count(one.jobs) for one in figures], wide)
+    if any(one.read_again for one in figures):
+        again = [words.count(one.read_again) for one in figures]
+        yield _line(
+            "files read twice", again, wide, ["warn" if one != "0" else "" for one in again]
+        )
+    yield row()
+    if words.UNKNOWN in short:
+        yield row((" net is unknown where Claude's model has no price", "dim"))
+        yield row()
+
+
+def _line(name: str, said: Sequence[str], wide: int, styles: Sequence[str] = ()) -> Row:
+    cells = [
+        (safe.fit_right(text, wide), styles[number] if styles else "strong")
+        for number, text in enumerate(said)
+    ]
+    return row((f" {name:<{NAME}}", "dim"), *cells)
+
+
+def _share(made: Figures) -> str:
+    return words.NOTHING if made.percent is None else f"{made.percent:.0f} % of the work"
+
+
+def _paid(made: Figures) -> str:
+    unknown = f" + {made.unknown_costs} unknown" if made.unknown_costs else ""
+    return words.money(made.worker_pico) + unknown
+
+
+def _gain(made: Figures) -> str:
+    """Green for a sure gain, amber for a sure loss."""
+    if made.net_low_pico is None or made.net_high_pico is None:
+        return ""
+    return "good" if made.net_low_pico > 0 else "warn" if made.net_high_pico < 0 else "strong"
+
+
+def _days(days: Sequence[DayPoint], width: int) -> Iterator[Row]:
+    yield row(
+        (" By day, fresh tokens  ", "strong"),
+        (CLAUDE, "soft"), (" Claude ", "dim"), (WORKERS, "good"), (" workers", "dim"),
+    )  # fmt: skip
+    if not days:
+        yield row((" No day yet.", "dim"))
+    highest = max((day.manager_fresh + day.worker_fresh for day in days), default=0)
+    room = max(4, width - 10 - FIGURES - 1)
+    for day in reversed(days):
+        every = day.manager_fresh + day.worker_fresh
+        ours = bar(day.worker_fresh, highest, room)
+        claude = max(0, bar(every, highest, room) - ours)
+        yield row(
+            (f" {date.fromordinal(day.day):%d %b}   ", "dim"),
+            (CLAUDE * claude, "soft"),
+            (WORKERS * ours, "good"),
+            (" " * (room - claude - ours), ""),
+            (safe.fit_right(words.count(every), 7), "strong"),
+            (safe.fit_right(words.share(day.worker_fresh, every), 7), "good"),
+            (safe.fit_right(words.money_cell(day.worker_pico), 8), ""),
+        )
+    yield row()
+
+
+def bar(part: int, highest: int, room: int) -> int:
+    """Cells for a count; what is there at all is seen."""
+    if part <= 0 or highest <= 0:
+        return 0
+    return max(1, min(room, round(part / highest * room)))
+
+
+def _ranked(
+    title: str, ranked: Sequence[tuple[str, Tokens]], width: int, nothing: str
+) -> Iterator[Row]:
+    yield row((f" {title}", "strong"))
+    if not ranked:
+        yield row((f" {nothing}", "dim"))
+    highest = max((made.sums.fresh for _, made in ranked), default=0)
+    name = 26 if width >= 100 else 18
+    room = max(4, width - name - FIGURES - 2)
+    for known, made in ranked:
+        cells = bar(made.sums.fresh, highest, room)
+        yield row(
+            (f" {safe.fit(safe.one_line(known), name)}", ""),
+            (CLAUDE * cells + " " * (room - cells), "soft"),
+            (safe.fit_right(words.count(made.sums.fresh), 7), "strong"),
+            (safe.fit_right(_worth(made), 15), ""),
+        )
+    yield row()
+
+
+def _worth(made: Tokens) -> str:
+    if made.unpriced and not made.cost_pico:
+        return f"{words.UNKNOWN} no price"
+    return words.money(made.cost_pico) + (" + ?" if made.unpriced else "")
+
+
+def _losses(lost: Sequence[JobSaving], width: int) -> Iterator[Row]:
+    yield row((" Jobs that lost money", "strong"))
+    if not lost:
+        yield row((" None.", "dim"))
+    for one in lost:
+        said = "".join(text for text, _ in net(one.net_low_pico, one.net_high_pico))
+        why = _why(one) if width >= 76 else ""
+        task = max(8, width - 9 - 22 - len(why) - 3)
+        yield row(
+            (f" {safe.fit(one.job.id, 8)}", "strong"),
+            (safe.fit(safe.one_line(one.job.task), task) + "  ", ""),
+            (safe.fit(why, len(why)) + "  ", "dim"),
+            (safe.fit_right(said, 20), "warn"),
+        )
+
+
+def _why(one: JobSaving) -> str:
+    if one.read_again:
+        return f"Claude read {words.plural(len(one.read_again), 'file')} itself"
+    if one.kept_out < 0:
+        return "more came back than was kept out"
+    return "cost more than it kept out"

@@ -1,0 +1,85 @@
+"""The savings screen: three spans, plots, losses, warnings, and the formula one key away."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.tui.conftest import Open
+from tests.tui.fakes import FakeEngine, make_savings
+
+from workers_tui.engine.board import Key, Topic
+from workers_tui.engine.money import from_usd
+from workers_tui.tui.lines import Row
+from workers_tui.tui.panes.savings import net, warned
+from workers_tui.tui.panes.savings_full import bar, formula, tables
+
+
+def said(rows: list[Row]) -> str:
+    return "\n".join("".join(text for text, _ in row) for row in rows)
+
+
+async def test_figures_and_formula(desk: Open, engine: FakeEngine) -> None:
+    async with desk() as d:
+        engine.board.put(Key(Topic.SAVINGS), make_savings())
+        await d.press("4", "4")
+        await d.until(lambda: "By day" in d.text("SavingsFull"))
+        shown = d.text("SavingsFull")
+        for heading in ("today", "this session", "all time", "By worker", "By Claude's own model"):
+            assert heading in shown
+        assert "! Claude read docs/plan.md itself" in shown
+        assert "l0ss1" in shown
+        await d.press("i")
+        assert "How it is counted" in d.text("SavingsFull")
+        assert "2.0M cache reads (not counted)" in " ".join(d.text("SavingsFull").split())
+        await d.press("escape")
+        assert "By day" in d.text("SavingsFull")
+        await d.press("escape")
+        await d.until(lambda: bool(d.app.screen.query("#job-list")))
+
+
+def test_ranges_may_be_negative_and_unknown_stays_unknown() -> None:
+    shown = said(tables(make_savings(), 120))
+    assert "+$3.10 to +$5.80" in shown
+    assert "-$0.42 to -$0.11" in shown
+    assert "net is unknown where Claude's model has no price" in shown
+    assert "$1.07 + 2 unknown" in shown
+    assert "-9.0k" in shown
+
+
+def test_a_worker_without_a_price_is_named() -> None:
+    assert "? no price" in said(tables(make_savings(), 120))
+
+
+def test_a_loss_says_why() -> None:
+    assert "Claude read 1 file itself" in said(tables(make_savings(), 120))
+
+
+@pytest.mark.parametrize("width", [30, 58, 78, 138, 198])
+def test_tables_fit_the_width(width: int) -> None:
+    table = [row for row in tables(make_savings(), width) if len(row) > 2]
+    assert max(sum(len(text) for text, _ in row) for row in table) <= max(width, 58)
+
+
+def test_without_figures_it_says_what_has_to_happen() -> None:
+    assert "with the first job" in said(tables(None, 80))
+    assert "workers-tui savings --explain" in said(formula(None))
+
+
+def test_one_amount_is_no_range() -> None:
+    assert said([tuple(net(from_usd(1), from_usd(1)))]) == "+$1.00"
+    assert net(from_usd(-2), from_usd(-1))[0] == ("-$2.00", "warn")
+
+
+def test_what_is_there_at_all_is_seen() -> None:
+    assert bar(1, 10**9, 40) == 1
+    assert bar(0, 10, 40) == 0
+    assert bar(10, 10, 40) == 40
+
+
+def test_a_file_that_claude_reads_itself_all_the_same_is_told_first() -> None:
+    view = make_savings(warnings=("~/.claude/x.jsonl cannot be read",))
+    today = replace(view.today, figures=replace(view.today.figures, read_again=2))
+    first, second = warned(replace(view, today=today))
+    assert first.startswith("Claude then read 2 delegated files itself")
+    assert second == "~/.claude/x.jsonl cannot be read"
