@@ -15,6 +15,7 @@ from workers_tui.engine.board import Board, Key, ServerView, Topic
 from workers_tui.engine.cells import Sums
 from workers_tui.engine.errors import UnknownJob
 from workers_tui.engine.events import Events
+from workers_tui.engine.identity import WorkerView
 from workers_tui.engine.job import (
     CallRequest,
     Job,
@@ -85,6 +86,21 @@ def make_savings(**more: Any) -> SavingsView:
         "warnings": ("Claude read docs/plan.md itself after it had delegated it",),
     }  # fmt: skip
     return SavingsView(**(values | more))
+
+
+def worker(name: str = "glm", **more: Any) -> WorkerView:
+    """An identity as the board shows it."""
+    values: dict[str, Any] = {
+        "name": name,
+        "base_url": "https://api.z.ai/api/anthropic",
+        "model": "glm-5",
+        "small_model": "glm-5-air",
+        "state": "ready",
+        "running": 1,
+        "month_pico": from_usd("4.20"),
+        "month_jobs": 31,
+    }
+    return WorkerView(**(values | more))
 
 
 class FakeConfig:
@@ -357,6 +373,7 @@ def fill(engine: FakeEngine) -> None:
             usage=Usage(40_000, 3_100),
             cost=paid("0.019"),
             last_action="Edit app/pages.py",
+            tool_calls=7,
         )
     )
     engine.put(

@@ -6,11 +6,12 @@ import json
 
 import pytest
 from tests.tui.conftest import Open
-from tests.tui.fakes import FakeEngine, make_job
+from tests.tui.fakes import FakeEngine, make_job, paid
 
 from workers_tui.engine.agent_trace import StepKind, TraceStep
 from workers_tui.engine.errors import StoreUnusable
 from workers_tui.engine.job import JobKind, JobState
+from workers_tui.engine.usage import Usage
 from workers_tui.home.places import Home
 from workers_tui.tui.app import DashboardApp
 from workers_tui.tui.panes.frame import Frame
@@ -35,12 +36,24 @@ async def test_the_detail_tells_what_left_the_machine(desk: Open) -> None:
 async def test_an_agents_steps_and_its_output(desk: Open, engine: FakeEngine) -> None:
     engine.agents.steps = [
         TraceStep(1, engine.clock.now(), StepKind.TOOL, "app/pages.py", "Edit"),
-    ]
+        TraceStep(
+            2, engine.clock.now(), StepKind.REQUEST, "", "glm-5",
+            usage=Usage(12_000, 340), cost=paid("0.0031"),
+        ),
+    ]  # fmt: skip
     async with desk() as d:
         d.app.screen.query_one(JobList).select("m2qx4")
+        await d.until(
+            lambda: (
+                "glm · turn 4 · 7 tool calls · Edit"
+                in d.app.screen.query_one("#output", Frame).title
+            )
+        )
         await d.press("enter")
         await d.until(lambda: "Edit app/pages.py" in d.text("Trace"))
+        assert "glm-5 12k in, 340 out .0031" in d.text("Trace")
         assert "an agent has your rights" in d.text("FactsView")
+        assert "4, 7 tool calls" in d.text("FactsView")
         await d.press("s")
         assert "Output" in d.app.screen.query_one("#text", Frame).title
 

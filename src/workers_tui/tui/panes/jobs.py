@@ -246,6 +246,15 @@ def worker(job: Job) -> str:
     return safe.one_line(job.tier or "auto")
 
 
+def agent_line(job: Job) -> str:
+    """What an agent has done so far: `glm · turn 4 · 7 tool calls · Edit app/pages.py`."""
+    if job.kind is not JobKind.AGENT:
+        return ""
+    calls = [words.plural(job.tool_calls, "tool call")] if job.tool_calls else []
+    last = [safe.one_line(job.last_action)] if job.last_action else []
+    return " · ".join([worker(job), *calls, *last])
+
+
 def headline(job: Job, now: datetime) -> str:
     """What the job is about, or what is to be known about it first."""
     if marks.asks(job) and job.question is not None:

@@ -65,4 +65,6 @@ class Trace(LineView):
         text = " ".join(safe.clean(step.text).split())
         if step.usage is not None:
             text += f" {words.count(step.usage.input)} in, {words.count(step.usage.output)} out"
-        return f"{text} {words.cost(step.cost)}" if step.cost is not None else text
+        if step.cost is not None:
+            text += f" {words.cost(step.cost)}"
+        return text.strip()

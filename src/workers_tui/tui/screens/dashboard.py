@@ -25,7 +25,7 @@ from workers_tui.tui.panes.budget import BudgetView
 from workers_tui.tui.panes.events import EventList
 from workers_tui.tui.panes.frame import Frame
 from workers_tui.tui.panes.header import Header
-from workers_tui.tui.panes.jobs import JobList, JobsHead
+from workers_tui.tui.panes.jobs import JobList, JobsHead, agent_line
 from workers_tui.tui.panes.output import Output
 from workers_tui.tui.panes.savings import SavingsView
 from workers_tui.tui.panes.tiers import TierList
@@ -49,7 +49,8 @@ class DashboardScreen(JobVerbs, SettingsVerbs, RightColumn, Moves):
         *bindings(
             "cancel", "accept", "reject", "open", "edit", "try_tier", "cap", "pause", "filter",
             "history", "rerun", "follow_up", "pager", "copy", "save", "follow", "cancel_all",
-            "ask", "undo", "first_steps", "jobs", "tiers", "budget", "savings", "events", "back",
+            "ask", "undo", "first_steps", "jobs", "tiers", "budget", "savings", "events", "workers",
+            "back",
         ),
     ]  # fmt: skip
 
@@ -188,7 +189,7 @@ class DashboardScreen(JobVerbs, SettingsVerbs, RightColumn, Moves):
 
     def _tell_output(self, job: Job) -> None:
         output = self.query_one(Output)
-        said = safe.one_line(job.tier_reason or job.worker or job.tier or "auto")
+        said = safe.one_line(agent_line(job) or job.tier_reason or job.tier or "auto")
         if job.state.ended:
             output.finish()
             note = f"{marks.mark(job).word}{', cut at the limit' if job.truncated else ''}"
@@ -316,6 +317,13 @@ class DashboardScreen(JobVerbs, SettingsVerbs, RightColumn, Moves):
     @on(LineView.Chosen)
     def _row_chosen(self) -> None:
         self.action_open()
+
+    def action_workers(self) -> None:
+        """The agent workers."""
+        from workers_tui.tui.screens.workers import WorkersScreen  # loaded when first wanted
+
+        if self.engine is not None:
+            self.app.push_screen(WorkersScreen())
 
     def action_history(self) -> None:
         """All jobs of all days."""

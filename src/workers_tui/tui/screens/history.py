@@ -26,9 +26,10 @@ class HistoryScreen(JobVerbs, Moves):
 
     BINDINGS = bindings("back", "open", "filter", *JOB_DEEDS)
 
-    def __init__(self) -> None:
+    def __init__(self, typed: str = "") -> None:
+        """`typed`: what it is searched for at first."""
         super().__init__()
-        self._typed = ""
+        self._typed = typed
         self._complete = False
 
     def body(self) -> ComposeResult:
