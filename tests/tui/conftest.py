@@ -73,7 +73,7 @@ def desk(home: Home, engine: FakeEngine) -> Open:
 
     @asynccontextmanager
     async def open_desk(
-        size: tuple[int, int] = (140, 45), *, filled: bool = True
+        size: tuple[int, int] = (140, 45), *, filled: bool = True, demo: bool = True
     ) -> AsyncIterator[Desk]:
         if filled:
             fill(engine)
@@ -81,7 +81,7 @@ def desk(home: Home, engine: FakeEngine) -> Open:
         async def start() -> FakeEngine:
             return engine
 
-        app = DashboardApp(home, start, demo=True)  # type: ignore[arg-type]
+        app = DashboardApp(home, start, demo=demo, folder=home.state)  # type: ignore[arg-type]
         async with app.run_test(size=size) as pilot:
             opened = Desk(app, engine, pilot)
             await opened.until(lambda: app.engine is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -32,6 +32,7 @@ from workers_tui.engine.model_lists import ModelInfo
 from workers_tui.engine.money import Cost, CostSource, from_usd
 from workers_tui.engine.price import Price
 from workers_tui.engine.savings import DayPoint, Figures, Period, SavingsView, Tokens
+from workers_tui.engine.settings import Settings
 from workers_tui.engine.spend import Spend
 from workers_tui.engine.tiers import TierView
 from workers_tui.engine.usage import Usage
@@ -109,6 +110,15 @@ class FakeConfig:
     def __init__(self, engine: FakeEngine) -> None:
         self._engine = engine
         self.saved: list[tuple[str, Any]] = []
+        self.raw: dict[str, Any] = {"providers": {}, "tiers": {}}
+
+    @property
+    def settings(self) -> Settings:
+        return Settings.model_validate(self.raw)
+
+    async def edit(self, change: Callable[[dict[str, Any]], None]) -> Settings:
+        change(self.raw)
+        return self.settings
 
     async def set_cap(self, usd: Decimal | None) -> Decimal | None:
         self.saved.append(("cap", usd))
@@ -177,6 +187,7 @@ class FakeEngine:
     def __init__(self, home: Home) -> None:
         self.id = "e1"
         self.home = home
+        self.environ: Mapping[str, str] = {"PATH": "", "CLAUDE_CONFIG_DIR": str(home.state / "cc")}
         self.clock = StillClock()
         self.board = Board()
         self.events = Events(self.board, self.clock)

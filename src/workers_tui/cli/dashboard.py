@@ -38,8 +38,10 @@ def open_dashboard(options: Options) -> int:
         from workers_tui.cli.demo import open_demo  # only the demo needs its parts
 
         return open_demo(options)
-    home = options.place()
-    return run_dashboard(Wiring(options, home, os.environ).app())
+    home, environ = options.place(), dict(os.environ)
+    if options.home is not None:  # what is registered from the screen finds the same home
+        environ["WORKERS_HOME"] = str(options.home.absolute())
+    return run_dashboard(Wiring(options, home, environ).app())
 
 
 class Wiring:

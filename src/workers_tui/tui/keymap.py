@@ -63,6 +63,8 @@ GROUPS: dict[str, dict[str, Deed]] = {
         "themes": Deed("T", "", "Choose a theme; it is remembered."),
         "type_key": Deed("k", "type a key", "First steps: type a provider's key."),
         "try_tiers": Deed("t", "try tiers", "First steps: send one short call to each tier."),
+        "add_server": Deed("l", "add local", "First steps: add the model server found here."),
+        "connect": Deed("m", "connect", "First steps: register with Claude Code; asks first."),
         "first_steps": Deed("S", "", "Show the first steps: key, tiers, Claude Code."),
     },
     "Panes": {

@@ -6,8 +6,10 @@ Each step says how it stands and which key does it. Skippable; not shown again.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual import work
 from textual.app import ComposeResult
@@ -15,19 +17,28 @@ from textual.app import ComposeResult
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.errors import WorkersError
 from workers_tui.engine.job import CallRequest, Origin
-from workers_tui.tui import safe, words
+from workers_tui.home.connection_plan import Unusable
+from workers_tui.tui import connecting, local_server, safe, words
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.lines import Row, row
 from workers_tui.tui.panes.frame import Frame
 from workers_tui.tui.panes.prose import Prose
 from workers_tui.tui.screens.moves import Moves
-from workers_tui.tui.screens.settings_verbs import TEST_TASK, TEST_TOKENS
+from workers_tui.tui.screens.settings_verbs import TEST_TASK, TEST_TOKENS, SettingsVerbs
 
-LOCAL = {"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080}
-"""Model servers that people run, and where they listen."""
+if TYPE_CHECKING:
+    from workers_tui.engine.local_servers import LocalServer
+    from workers_tui.engine.tiers import TierView
 
-LOOK_FOR = 0.3
-"""Seconds to wait for a local server."""
+Find = Callable[[], Awaitable[Sequence["LocalServer"]]]
+
+
+async def find_here() -> Sequence[LocalServer]:
+    """The model servers on this machine's usual ports."""
+    # Loaded with the engine, long before.
+    from workers_tui.engine.local_servers import find_local_servers
+
+    return await find_local_servers()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +49,18 @@ class Tried:
     said: str
 
 
-class FirstSteps(Moves):
+class FirstSteps(SettingsVerbs, Moves):
     """Three steps on one screen."""
 
-    BINDINGS = bindings("back", "type_key", "try_tiers")
+    BINDINGS = bindings("type_key", "add_server", "try_tiers", "connect", "undo", "back")
 
-    def __init__(self) -> None:
+    def __init__(self, find: Find = find_here) -> None:
         super().__init__()
+        self._find = find
         self._tried: dict[str, Tried] = {}
-        self._found: list[str] = []
+        self._found: list[LocalServer] = []
+        self._planned: list[str] = []
+        """What connecting would change, while it is asked about."""
 
     def body(self) -> ComposeResult:
         """One text."""
@@ -59,12 +73,21 @@ class FirstSteps(Moves):
         self.query_one(Prose).focus()
         self._look_around()
 
+    def tier(self) -> TierView | None:
+        """None: this screen is about all of them."""
+        return None
+
+    def hidden_hints(self) -> AbstractSet[str]:
+        """Nothing to add where no server was found."""
+        return frozenset() if self._offered() else frozenset({"add_server"})
+
     def show(self, keys: AbstractSet[Key]) -> None:
         """Steps are ticked off as things change."""
         self.show_spend(keys)
         topics = {key.topic for key in keys}
         if topics & {Topic.PROVIDER, Topic.SERVER, Topic.TIER}:
             self._lay_out()
+            self.update_hints()
 
     def _lay_out(self) -> None:
         self.query_one(Prose).say(
@@ -93,12 +116,10 @@ class FirstSteps(Moves):
             rows.append(
                 _line("Or in another terminal: workers-tui login, which asks in the browser.")
             )
-        if self._found:
+        rows += [_line(f"Found here: {safe.one_line(one.told)}.") for one in self._offered()]
+        if self._offered():
             rows.append(
-                _line(
-                    f"Running here: {', '.join(self._found)}. Add it under `providers` in "
-                    "models.json; it costs nothing."
-                )
+                row("     ", ("l", "key"), (" adds it as a tier; it costs nothing. ", ""), _UNDO)
             )
         return rows
 
@@ -134,16 +155,64 @@ class FirstSteps(Moves):
                 _line(f"{words.plural(clients, 'client')} connected. Ask it to delegate something.")
             )
         else:
-            rows.append(row("     In another terminal: ", ("workers-tui connect", "strong")))
-            rows.append(_line("Then start Claude Code there; this line notices."))
+            rows.append(
+                row("     ", ("m", "key"), (" registers with it; shows first what it changes.", ""))
+            )
+            rows.append(_line("Or in another terminal: workers-tui connect."))
+            rows.append(_line("Then start Claude Code anew; this line notices."))
+        rows += [row("       ", (safe.one_line(line), "")) for line in self._planned]
         return rows
 
     @work(group="look", exclusive=True)
     async def _look_around(self) -> None:
-        for name, port in LOCAL.items():
-            if await _listens(port):
-                self._found.append(f"{name} on port {port}")
-        if self._found:
+        self._found = list(await self._find())
+        self._lay_out()
+        self.update_hints()
+
+    def _offered(self) -> list[LocalServer]:
+        """Servers found that the settings do not know."""
+        if self.engine is None:
+            return []
+        providers = self.engine.config.settings.providers.values()
+        return local_server.not_yet(self._found, [one.base_url or "" for one in providers])
+
+    @work(group="verb", exclusive=True)
+    async def action_add_server(self) -> None:
+        """Write the first server found into models.json."""
+        engine, offered = self.engine, self._offered()
+        if engine is None or not offered:
+            self.say("No local model server was found that is not in models.json.")
+            return
+        made = await self.attempt(local_server.add(engine.config, offered[0]))
+        if made is None:
+            return
+        tier, take_back = made
+        self.dashboard.undo.push(f"{offered[0].title} is out of models.json", take_back)
+        self.say(f"Tier {tier} asks {offered[0].models[0]}. u undoes it.")
+        self._lay_out()
+        self.update_hints()
+
+    @work(group="connect", exclusive=True)
+    async def action_connect(self) -> None:
+        """Show what registering changes, ask, and do it."""
+        if self.engine is None or self.dashboard.demo:
+            self.say("The demo connects nothing: start workers-tui without --demo.")
+            return
+        folder, environ = self.dashboard.folder, self.engine.environ
+        try:
+            planned = await asyncio.to_thread(connecting.plan, folder, environ)
+            self._planned = connecting.in_words(planned)
+            if not planned.needed:
+                self.say("It is registered already. Start Claude Code anew.")
+                return
+            self._lay_out()
+            if await self.ask("change these files?"):
+                await asyncio.to_thread(connecting.carry_out, planned, self.dashboard.home, environ)
+                self.say("Done: start a new Claude Code session to use it.")
+        except Unusable as error:
+            self.say(str(error))
+        finally:
+            self._planned = []
             self._lay_out()
 
     @work(group="verb", exclusive=True)
@@ -198,15 +267,8 @@ def _step(number: int, title: str, *, done: bool) -> Row:
     return row("  ", mark, "  ", (title, "strong"))
 
 
+_UNDO = ("u undoes it.", "dim")
+
+
 def _line(text: str) -> Row:
     return row(("     " + text, "dim"))
-
-
-async def _listens(port: int) -> bool:
-    try:
-        async with asyncio.timeout(LOOK_FOR):
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-    except (OSError, TimeoutError):
-        return False
-    writer.close()
-    return True

@@ -1,0 +1,107 @@
+"""The first steps: a local server added by a key, Claude Code registered once it was shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.tui.conftest import Desk, Open
+from tests.tui.fakes import FakeEngine, StillClock
+
+from workers_tui.engine.board import Board
+from workers_tui.engine.config import ConfigFile
+from workers_tui.engine.errors import ConfigError
+from workers_tui.engine.events import Events
+from workers_tui.engine.local_servers import LocalServer
+from workers_tui.home.places import Home
+from workers_tui.tui import local_server
+from workers_tui.tui.screens.first_steps import FirstSteps
+
+OLLAMA = LocalServer("ollama", "Ollama", "http://127.0.0.1:11434/v1", ("qwen3:8b",))
+
+
+async def nothing_here() -> list[LocalServer]:
+    return []
+
+
+async def ollama_here() -> list[LocalServer]:
+    return [OLLAMA]
+
+
+async def open_steps(d: Desk, steps: FirstSteps) -> None:
+    await d.app.push_screen(steps)
+    await d.until(lambda: "A key for a provider" in d.text("#steps"))
+
+
+async def test_a_server_found_is_added_and_taken_back(desk: Open, engine: FakeEngine) -> None:
+    async with desk() as d:
+        await open_steps(d, FirstSteps(ollama_here))
+        await d.until(lambda: "Found here: Ollama" in d.text("#steps"))
+        await d.press("l")
+        await d.until(lambda: "Tier local asks qwen3:8b" in d.footer)
+        assert engine.config.raw["tiers"]["local"]["provider"] == "ollama"
+        assert "Found here" not in d.text("#steps")
+        await d.press("u")
+        await d.until(lambda: engine.config.raw == {"providers": {}, "tiers": {}})
+        await d.press("l")
+        await d.until(lambda: "local" in engine.config.raw["tiers"])
+
+
+async def test_nothing_found_nothing_added(desk: Open, engine: FakeEngine) -> None:
+    async with desk() as d:
+        await open_steps(d, FirstSteps(nothing_here))
+        await d.press("l")
+        assert "No local model server was found" in d.footer
+        await d.press("m")
+        assert "The demo connects nothing" in d.footer
+        assert engine.config.raw["tiers"] == {}
+
+
+async def test_connecting_shows_the_plan_and_asks(
+    desk: Open, engine: FakeEngine, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers_tui.tui.connecting.find_claude", lambda _: None)
+    claude = Path(engine.environ["CLAUDE_CONFIG_DIR"])
+    home.ui_json.write_text('{"first_steps_shown": true}')
+    async with desk(demo=False) as d:
+        await open_steps(d, FirstSteps(nothing_here))
+        for answer, changed in (("n", False), ("y", True)):
+            await d.press("m")
+            await d.until(lambda: d.app.screen.query_one("Footer").has_class("-asks"))
+            assert "register the MCP server" in d.text("#steps")
+            assert "settings.json" in d.text("#steps")
+            assert not (claude / "settings.json").exists()
+            await d.press(answer)
+            await d.until(lambda: "register the MCP server" not in d.text("#steps"))
+            assert (claude / "settings.json").exists() is changed
+        servers = json.loads((claude / ".claude.json").read_text())["mcpServers"]
+        assert servers["workers"]["args"][-1] == "mcp"
+        await d.press("m")
+        await d.until(lambda: "registered already" in d.footer)
+
+
+async def test_what_is_written_is_what_the_settings_read(home: Home) -> None:
+    board = Board()
+    path = home.models_json
+    path.write_text('{\n  "tiers": {"local": {"model": "other"}}\n}\n')
+    config = await ConfigFile.open(home, board, Events(board, StillClock()))
+    before = path.read_text()
+    tier, take_back = await local_server.add(config, OLLAMA)
+    assert tier == "local-2"
+    assert config.settings.tiers[tier].model == "qwen3:8b"
+    assert config.settings.providers["ollama"].base_url == OLLAMA.base_url
+    await take_back()
+    assert json.loads(path.read_text())["tiers"] == json.loads(before)["tiers"]
+
+
+async def test_a_server_without_a_model_is_not_added(engine: FakeEngine) -> None:
+    empty = LocalServer("ollama", "Ollama", OLLAMA.base_url, ())
+    with pytest.raises(ConfigError, match="no model loaded"):
+        await local_server.add(engine.config, empty)  # type: ignore[arg-type]
+    assert engine.config.raw["providers"] == {}
+
+
+def test_a_server_that_the_settings_know_is_not_offered() -> None:
+    assert local_server.not_yet([OLLAMA], ["http://localhost:11434/v1/"]) == []
+    assert local_server.not_yet([OLLAMA], [""]) == [OLLAMA]
