@@ -145,13 +145,13 @@ async def ours(args: argparse.Namespace) -> None:
     import tempfile
     from pathlib import Path
 
-    from workers_tui.engine.answer import Reading
     from workers_tui.engine.board import Board
+    from workers_tui.engine.calls.answer import Reading
+    from workers_tui.engine.calls.live_text import LiveText
+    from workers_tui.engine.calls.running import Running
+    from workers_tui.engine.calls.upstream import Upstream, UpstreamRequest
     from workers_tui.engine.clock import SystemClock
-    from workers_tui.engine.job import CallRequest, Origin
-    from workers_tui.engine.live_text import LiveText
-    from workers_tui.engine.running import Running
-    from workers_tui.engine.upstream import Upstream, UpstreamRequest
+    from workers_tui.engine.jobs.job import CallRequest, Origin
 
     clock, board = SystemClock(), Board()
     upstream = Upstream(clock)

@@ -21,13 +21,13 @@ import time
 from pathlib import Path
 
 from workers_tui.engine.board import Board
-from workers_tui.engine.budget import Ask, Budget, BudgetRules
 from workers_tui.engine.clock import SystemClock
-from workers_tui.engine.job import JobKind
-from workers_tui.engine.ledger import Entry, Ledger
+from workers_tui.engine.jobs.job import JobKind
 from workers_tui.engine.money import Cost, CostSource, from_usd
-from workers_tui.engine.schema import STORE_MIGRATIONS
-from workers_tui.engine.store import Store
+from workers_tui.engine.spending.budget import Ask, Budget, BudgetRules
+from workers_tui.engine.spending.ledger import Entry, Ledger
+from workers_tui.engine.spending.schema import STORE_MIGRATIONS
+from workers_tui.engine.store.store import Store
 from workers_tui.engine.usage import Usage
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home

@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 from tests.engine.agent_kit import MODEL, PROVIDER_KEY, World, scripted, world  # noqa: E402
 
 from workers_tui.engine.board import Key, Topic  # noqa: E402
-from workers_tui.engine.job import Job, JobKind, JobState  # noqa: E402
+from workers_tui.engine.jobs.job import Job, JobKind, JobState  # noqa: E402
 
 
 async def once(client: httpx.AsyncClient, url: str, key: str, size: int) -> tuple[float, float]:

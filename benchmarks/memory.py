@@ -26,7 +26,7 @@ FLAT_MIB = 8
 async def fill_store(home: Path) -> None:
     """Ten thousand ended jobs of the last days."""
     from workers_tui.engine.engine import Engine, EngineOptions
-    from workers_tui.engine.job import Job, JobKind, JobState
+    from workers_tui.engine.jobs.job import Job, JobKind, JobState
     from workers_tui.home.places import find_home
 
     engine = await Engine.start(EngineOptions(home=find_home(flat=home), environ={}))

@@ -190,9 +190,9 @@ def warm(setting: Setting) -> None:
     script = f"""
 import sys, time
 from pathlib import Path
-from workers_tui.engine import store_file
-from workers_tui.engine.indexer import Indexer
-from workers_tui.engine.transcript_files import find_sources
+from workers_tui.engine.store import store_file
+from workers_tui.engine.transcripts.indexer import Indexer
+from workers_tui.engine.transcripts.transcript_files import find_sources
 conn = store_file.connect(Path({str(setting.work / "home" / "index.db")!r}), durable=False)
 sources = find_sources({{}}, claude_dirs=[Path({str(setting.tree)!r})], workers_root=Path("/none"))
 indexer = Indexer(lambda work: work(conn), sources)

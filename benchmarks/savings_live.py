@@ -13,10 +13,10 @@ from pathlib import Path
 from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.clock import SystemClock
 from workers_tui.engine.events import Events
-from workers_tui.engine.follow_transcripts import FollowOptions, TranscriptFollower
-from workers_tui.engine.savings import SavingsView
-from workers_tui.engine.schema import STORE_MIGRATIONS
-from workers_tui.engine.store import Store
+from workers_tui.engine.spending.schema import STORE_MIGRATIONS
+from workers_tui.engine.store.store import Store
+from workers_tui.engine.transcripts.follow_transcripts import FollowOptions, TranscriptFollower
+from workers_tui.engine.transcripts.savings import SavingsView
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home
 

@@ -15,7 +15,7 @@ import time
 import typing
 from collections.abc import Callable
 
-from workers_tui.engine.secrets import scan
+from workers_tui.engine.files.secrets import scan
 
 SIZE = 300_000
 RUNS = 25

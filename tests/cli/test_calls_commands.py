@@ -111,7 +111,7 @@ def test_run_as_json_is_the_contract(run: Run) -> None:
 def test_what_goes_wrong_is_one_line_and_the_right_code(
     run: Run, argv: list[str], code: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workers_tui.engine.attempts.FIRST_BACKOFF", 0.001)
+    monkeypatch.setattr("workers_tui.engine.calls.attempts.FIRST_BACKOFF", 0.001)
     found, _, err = run(*argv)
     assert found == code, err
     assert said in err

@@ -18,15 +18,15 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests.engine.transcript_kit import Tree, line, make_tree, of_truth, usage
 
-from workers_tui.engine import ledger_rows
 from workers_tui.engine.board import Board
 from workers_tui.engine.clock import SystemClock
-from workers_tui.engine.entry import Entry
-from workers_tui.engine.job import Job, JobKind, JobState, Sent
-from workers_tui.engine.jobs import Jobs
+from workers_tui.engine.jobs.job import Job, JobKind, JobState, Sent
+from workers_tui.engine.jobs.jobs import Jobs
 from workers_tui.engine.money import Cost, CostSource, from_usd
-from workers_tui.engine.schema import STORE_MIGRATIONS
-from workers_tui.engine.store import Store
+from workers_tui.engine.spending import ledger_rows
+from workers_tui.engine.spending.entry import Entry
+from workers_tui.engine.spending.schema import STORE_MIGRATIONS
+from workers_tui.engine.store.store import Store
 from workers_tui.engine.usage import Usage
 from workers_tui.home.places import Home, find_home
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from tests.engine.money_kit import HeldClock, Rules, open_money
 
-from workers_tui.engine.engine_lock import EngineLock
-from workers_tui.engine.job import JobState
+from workers_tui.engine.jobs.job import JobState
+from workers_tui.engine.jobs.results import read_result
 from workers_tui.engine.money import PER_USD
 from workers_tui.engine.recovery import recover
-from workers_tui.engine.results import read_result
+from workers_tui.engine.store.engine_lock import EngineLock
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home
 

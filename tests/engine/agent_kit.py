@@ -18,11 +18,11 @@ from typing import Any
 
 import uvicorn
 
-from workers_tui.engine.agent_limits import Limits
-from workers_tui.engine.agent_request import AgentRequest, FollowUp
+from workers_tui.engine.agents.agent_limits import Limits
+from workers_tui.engine.agents.agent_request import AgentRequest, FollowUp
 from workers_tui.engine.board import Key, ServerView, Topic
 from workers_tui.engine.engine import Engine, EngineOptions
-from workers_tui.engine.job import Job, Origin
+from workers_tui.engine.jobs.job import Job, Origin
 from workers_tui.home.places import Home
 from workers_tui.home.server_record import ensure_token
 from workers_tui.server.gateway import gateway_app

@@ -14,7 +14,7 @@ import httpx
 
 from workers_tui.engine.clock import Clock, SystemClock
 from workers_tui.engine.engine import Engine, EngineOptions
-from workers_tui.engine.job import Job, Origin
+from workers_tui.engine.jobs.job import Job, Origin
 from workers_tui.home.places import Home
 
 MODEL = "deepseek/deepseek-v4-flash"

@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 
 from workers_tui.engine.board import Board, Key, Topic
-from workers_tui.engine.budget import Ask, Budget, BudgetRules, Hold, Spend
-from workers_tui.engine.job import Job, JobKind, JobState
-from workers_tui.engine.jobs import Jobs
-from workers_tui.engine.ledger import Entry, Ledger
+from workers_tui.engine.jobs.job import Job, JobKind, JobState
+from workers_tui.engine.jobs.jobs import Jobs
 from workers_tui.engine.money import Cost, CostSource, Pico, from_usd
-from workers_tui.engine.schema import STORE_MIGRATIONS
-from workers_tui.engine.store import Store
+from workers_tui.engine.spending.budget import Ask, Budget, BudgetRules, Hold, Spend
+from workers_tui.engine.spending.ledger import Entry, Ledger
+from workers_tui.engine.spending.schema import STORE_MIGRATIONS
+from workers_tui.engine.store.store import Store
 from workers_tui.engine.usage import Usage
 from workers_tui.home.places import Home
 

@@ -10,7 +10,7 @@ from workers_tui.engine.errors import (
     SandboxRefused,
     WrongUse,
 )
-from workers_tui.engine.sandbox import Piece, Sandbox
+from workers_tui.engine.files.sandbox import Piece, Sandbox
 
 LIMIT = 1000
 

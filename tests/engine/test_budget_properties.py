@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.engine.money_kit import HeldClock, Money, Rules, ask, entry, open_money
 
-from workers_tui.engine.budget import Ask, Hold
-from workers_tui.engine.engine_lock import EngineLock
 from workers_tui.engine.errors import BudgetRefused
 from workers_tui.engine.money import Cost, CostSource, Pico, from_usd, to_usd
 from workers_tui.engine.recovery import recover
+from workers_tui.engine.spending.budget import Ask, Hold
+from workers_tui.engine.store.engine_lock import EngineLock
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home
 

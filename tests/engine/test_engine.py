@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.engine.call_kit import engine_over, ok, origin
 
 from workers_tui.engine.board import Key, Topic
-from workers_tui.engine.job import CallRequest, JobState
+from workers_tui.engine.jobs.job import CallRequest, JobState
 from workers_tui.engine.money import CostSource, from_usd
 from workers_tui.home.places import Home
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from tests.engine.transcript_kit import DATA, Tree, as_truth, make_tree, of_truth, sums_of
 
-from workers_tui.engine.cells import Sums, total
-from workers_tui.engine.index_query import CellRow
-from workers_tui.engine.scan import scan
+from workers_tui.engine.transcripts.cells import Sums, total
+from workers_tui.engine.transcripts.index_query import CellRow
+from workers_tui.engine.transcripts.scan import scan
 
 AXES: dict[str, Callable[[CellRow], str]] = {
     "by_model": lambda row: row.model,
@@ -39,7 +39,7 @@ def in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
     """The truth counts UTC days."""
     import time
 
-    from workers_tui.engine import cells
+    from workers_tui.engine.transcripts import cells
 
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()

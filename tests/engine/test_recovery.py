@@ -10,10 +10,10 @@ from tests.engine.aftermath import Promises, examine, run_victim
 from tests.engine.money_kit import Rules, ask, job, open_money
 from tests.engine.victim import STEPS
 
-from workers_tui.engine.engine_lock import EngineLock, known_engines, take_dead
-from workers_tui.engine.job import JobState
+from workers_tui.engine.jobs.job import JobState
 from workers_tui.engine.money import Cost, CostSource, from_usd
 from workers_tui.engine.recovery import Recovered, keep_recovering, recover
+from workers_tui.engine.store.engine_lock import EngineLock, known_engines, take_dead
 from workers_tui.home.places import Home
 
 

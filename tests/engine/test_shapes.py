@@ -13,13 +13,13 @@ from tests.engine.call_kit import MODEL, engine_over, error, ok, origin
 
 from workers_tui.engine.background import Background
 from workers_tui.engine.board import Board, Key, Topic
+from workers_tui.engine.calls.tiers import TierView
 from workers_tui.engine.clock import SystemClock
 from workers_tui.engine.events import Events, Level
 from workers_tui.engine.gate_file import GateFile
-from workers_tui.engine.job import CallRequest, Job, JobKind, JobState, WaitingFor
+from workers_tui.engine.jobs.job import CallRequest, Job, JobKind, JobState, WaitingFor
 from workers_tui.engine.money import Cost, CostSource
 from workers_tui.engine.shapes import job_json
-from workers_tui.engine.tiers import TierView
 from workers_tui.engine.usage import Usage
 from workers_tui.home.gate import Gate, GateTier
 from workers_tui.home.places import Home

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from workers_tui.engine.cells import Sums, total
-from workers_tui.engine.index_query import CellRow
-from workers_tui.engine.scan import Scanned, scan
-from workers_tui.engine.transcript_files import Source
+from workers_tui.engine.transcripts.cells import Sums, total
+from workers_tui.engine.transcripts.index_query import CellRow
+from workers_tui.engine.transcripts.scan import Scanned, scan
+from workers_tui.engine.transcripts.transcript_files import Source
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data" / "transcripts"

@@ -18,19 +18,19 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, NoReturn
 
-from workers_tui.engine import holds, ledger_rows, usage_log
 from workers_tui.engine.board import Board
-from workers_tui.engine.budget import Ask, Budget, BudgetRules
 from workers_tui.engine.clock import SystemClock
-from workers_tui.engine.engine_lock import EngineLock
-from workers_tui.engine.job import Job, JobKind, JobState
-from workers_tui.engine.jobs import Jobs
-from workers_tui.engine.ledger import Entry, Ledger
+from workers_tui.engine.jobs.job import Job, JobKind, JobState
+from workers_tui.engine.jobs.jobs import Jobs
+from workers_tui.engine.jobs.results import WRITE_EVERY, ResultFile
 from workers_tui.engine.money import Cost, CostSource, from_usd
 from workers_tui.engine.recovery import recover
-from workers_tui.engine.results import WRITE_EVERY, ResultFile
-from workers_tui.engine.schema import STORE_MIGRATIONS
-from workers_tui.engine.store import Store
+from workers_tui.engine.spending import holds, ledger_rows, usage_log
+from workers_tui.engine.spending.budget import Ask, Budget, BudgetRules
+from workers_tui.engine.spending.ledger import Entry, Ledger
+from workers_tui.engine.spending.schema import STORE_MIGRATIONS
+from workers_tui.engine.store.engine_lock import EngineLock
+from workers_tui.engine.store.store import Store
 from workers_tui.engine.usage import Usage
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home

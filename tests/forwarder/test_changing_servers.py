@@ -13,7 +13,7 @@ from tests.forwarder.conftest import Forward, Serve
 from tests.forwarder.stdio import text_of
 from tests.server.fake_engine import FakeEngine
 
-from workers_tui.engine.job import CallRequest, Origin
+from workers_tui.engine.jobs.job import CallRequest, Origin
 from workers_tui.home.places import Home
 from workers_tui.home.proof import prove
 from workers_tui.home.server_record import (

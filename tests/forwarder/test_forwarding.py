@@ -9,7 +9,7 @@ from tests.forwarder.conftest import Forward, Serve
 from tests.forwarder.stdio import text_of
 from tests.server.fake_engine import FakeEngine
 
-from workers_tui.engine.job import JobState
+from workers_tui.engine.jobs.job import JobState
 
 
 async def test_a_call_comes_home_with_its_answer(

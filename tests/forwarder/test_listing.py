@@ -10,7 +10,7 @@ from tests.forwarder.conftest import Forward, Serve
 from tests.server.fake_engine import FakeEngine
 
 from workers_tui.engine.board import Key, Topic
-from workers_tui.engine.settings import Settings, Tier
+from workers_tui.engine.settings.settings import Settings, Tier
 from workers_tui.forwarder.listing import Listing
 from workers_tui.home.places import Home
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from workers_tui.engine.engine import Engine, EngineOptions
-from workers_tui.engine.job import Job
+from workers_tui.engine.jobs.job import Job
 from workers_tui.home.places import Home
 from workers_tui.home.server_record import ensure_token
 from workers_tui.server.host import Host, Kind

@@ -13,7 +13,7 @@ from tests.peers.peers import peer
 from tests.peers.shop import Shop
 
 from workers_tui.engine.engine import Engine
-from workers_tui.engine.job import Job, JobState
+from workers_tui.engine.jobs.job import Job, JobState
 from workers_tui.home.places import Home
 from workers_tui.simulator.scenario import Scenario, scenario_of
 from workers_tui.simulator.simulator import Simulator

@@ -23,10 +23,10 @@ from tests.engine.agent_kit import (
 from tests.peers.claude import Claude, over_http
 from tests.peers.peers import peer
 
-from workers_tui.engine.agent_limits import Limits
-from workers_tui.engine.agent_trace import StepKind
+from workers_tui.engine.agents.agent_limits import Limits
+from workers_tui.engine.agents.agent_trace import StepKind
 from workers_tui.engine.board import Key, Topic
-from workers_tui.engine.job import JobState
+from workers_tui.engine.jobs.job import JobState
 from workers_tui.engine.money import CostSource, from_usd, to_usd
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(120)]

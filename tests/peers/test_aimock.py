@@ -11,7 +11,7 @@ from tests.peers.programs import free_port, serving
 from tests.peers.shop import Shop
 from tests.server.conftest import client_of
 
-from workers_tui.engine.job import JobState
+from workers_tui.engine.jobs.job import JobState
 from workers_tui.home.places import Home
 
 pytestmark = pytest.mark.peers

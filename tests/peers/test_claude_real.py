@@ -13,7 +13,7 @@ import pytest
 from tests.peers.claude import over_http, over_stdio
 from tests.peers.stage import ARCHITECT, SECRET_LINE, Begin, Stage, beginning, running, staged
 
-from workers_tui.engine.job import JobState
+from workers_tui.engine.jobs.job import JobState
 from workers_tui.home.places import Home
 from workers_tui.home.server_record import read_record
 from workers_tui.simulator.scenario import scenario_of

@@ -14,7 +14,7 @@ import pytest
 from tests.peers.peers import peer
 from tests.peers.shop import Shop
 
-from workers_tui.engine.job import JobState
+from workers_tui.engine.jobs.job import JobState
 from workers_tui.home.gate import Gate, GateTier, write_gate
 from workers_tui.home.notices import Notices, write_notices
 from workers_tui.home.places import Home

@@ -17,10 +17,10 @@ from tests.engine.agent_kit import world
 from tests.peers.peers import CACHE, peer
 from tests.peers.programs import free_port
 
-from workers_tui.engine import agent_launch
-from workers_tui.engine.identity import Identity
-from workers_tui.engine.identity_check import IdentityCheck
-from workers_tui.engine.job import JobState
+from workers_tui.engine.agents import agent_launch
+from workers_tui.engine.agents.identity import Identity
+from workers_tui.engine.agents.identity_check import IdentityCheck
+from workers_tui.engine.jobs.job import JobState
 from workers_tui.engine.money import from_usd
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(300)]

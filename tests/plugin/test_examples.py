@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from workers_tui.engine.settings import parse
+from workers_tui.engine.settings.settings import parse
 from workers_tui.home.claude_settings import (
     HOOKS,
     PERMISSIONS,

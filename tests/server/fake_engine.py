@@ -14,9 +14,9 @@ from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.clock import SystemClock
 from workers_tui.engine.errors import UnknownJob, WorkersError
 from workers_tui.engine.events import Events
-from workers_tui.engine.job import CallRequest, Job, JobKind, JobState, Origin
+from workers_tui.engine.jobs.job import CallRequest, Job, JobKind, JobState, Origin
 from workers_tui.engine.money import Cost, CostSource
-from workers_tui.engine.settings import Settings, Tier
+from workers_tui.engine.settings.settings import Settings, Tier
 from workers_tui.engine.usage import Usage
 from workers_tui.home.places import Home
 

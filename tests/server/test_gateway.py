@@ -23,12 +23,12 @@ from tests.engine.agent_kit import (
     world,
 )
 
-from workers_tui.engine.agent_account import Account, Billed
-from workers_tui.engine.agent_limits import Limits
+from workers_tui.engine.agents.agent_account import Account, Billed
+from workers_tui.engine.agents.agent_limits import Limits
 from workers_tui.engine.board import Key, Topic
-from workers_tui.engine.job import Job, JobKind, JobState
-from workers_tui.engine.ledger import Entry
+from workers_tui.engine.jobs.job import Job, JobKind, JobState
 from workers_tui.engine.money import CostSource, to_usd
+from workers_tui.engine.spending.ledger import Entry
 from workers_tui.server import gateway
 from workers_tui.simulator.scenario import Scenario
 

@@ -20,7 +20,7 @@ from tests.server.fake_engine import FakeEngine
 
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.errors import WrongUse
-from workers_tui.engine.settings import Settings, Tier
+from workers_tui.engine.settings.settings import Settings, Tier
 from workers_tui.home.places import Home
 from workers_tui.home.server_record import ServerRecord, read_record, read_token, write_record
 from workers_tui.server import claim
@@ -269,7 +269,7 @@ async def test_a_background_server_leaves_when_nobody_needs_it(
 async def test_a_job_without_a_client_keeps_the_background_server(
     start: Start, engine: FakeEngine
 ) -> None:
-    from workers_tui.engine.job import CallRequest, Origin
+    from workers_tui.engine.jobs.job import CallRequest, Origin
 
     engine.hold = True
     host = await start("background", idle=0.1)

@@ -13,7 +13,7 @@ import pytest
 from tests.server.conftest import client_of
 
 from workers_tui.engine.engine import Engine, EngineOptions
-from workers_tui.engine.job import Job, JobState
+from workers_tui.engine.jobs.job import Job, JobState
 from workers_tui.home.places import Home
 from workers_tui.home.server_record import read_token
 from workers_tui.server.host import Host

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers_tui.engine.job import Job, JobKind, JobState, Sent
+from workers_tui.engine.jobs.job import Job, JobKind, JobState, Sent
 from workers_tui.engine.money import Cost, CostSource
 from workers_tui.engine.usage import Usage
 from workers_tui.server import replies

@@ -12,7 +12,7 @@ from tests.server.conftest import Connect, client_of, meta
 from tests.server.fake_engine import FakeEngine
 
 from workers_tui.engine.errors import BudgetRefused, KeyRejected
-from workers_tui.engine.job import JobState
+from workers_tui.engine.jobs.job import JobState
 from workers_tui.forwarder.told import DELEGATION, KEYS, SESSION
 from workers_tui.server import following
 from workers_tui.server.host import Host

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from workers_tui.engine.engine import Engine, EngineOptions
-from workers_tui.engine.job import CallRequest, Origin
+from workers_tui.engine.jobs.job import CallRequest, Origin
 from workers_tui.home.places import Home
 
 

@@ -27,7 +27,7 @@ from tests.torture.table import report
 from tests.torture.test_kills import RUNS, SEED
 
 from workers_tui.engine.engine import Engine, EngineOptions
-from workers_tui.engine.results import WRITE_EVERY, read_result
+from workers_tui.engine.jobs.results import WRITE_EVERY, read_result
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home
 

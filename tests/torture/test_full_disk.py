@@ -16,7 +16,7 @@ from tests.engine.money_kit import Rules, ask, entry, job, open_money
 from tests.torture.table import report
 
 from workers_tui.engine.errors import StoreUnusable
-from workers_tui.engine.job import JobState
+from workers_tui.engine.jobs.job import JobState
 from workers_tui.engine.recovery import recover
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home

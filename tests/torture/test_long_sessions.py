@@ -8,7 +8,7 @@ import pytest
 from tests.peers.claude import Claude, over_http, over_stdio
 from tests.peers.stage import ARCHITECT, Stage, beginning, staged
 
-from workers_tui.engine.job import JobState
+from workers_tui.engine.jobs.job import JobState
 from workers_tui.home.places import Home
 from workers_tui.simulator.scenario import scenario_of
 from workers_tui.simulator.simulator import Simulator

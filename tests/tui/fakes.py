@@ -9,14 +9,14 @@ from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
-from workers_tui.engine.agent_request import FollowUp
-from workers_tui.engine.agent_trace import TraceStep
+from workers_tui.engine.agents.agent_request import FollowUp
+from workers_tui.engine.agents.agent_trace import TraceStep
+from workers_tui.engine.agents.identity import WorkerView
 from workers_tui.engine.board import Board, Key, ServerView, Topic
-from workers_tui.engine.cells import Sums
+from workers_tui.engine.calls.tiers import TierView
 from workers_tui.engine.errors import UnknownJob
 from workers_tui.engine.events import Events
-from workers_tui.engine.identity import WorkerView
-from workers_tui.engine.job import (
+from workers_tui.engine.jobs.job import (
     CallRequest,
     Job,
     JobKind,
@@ -26,15 +26,15 @@ from workers_tui.engine.job import (
     Sent,
     WaitingFor,
 )
-from workers_tui.engine.job_savings import JobSaving
-from workers_tui.engine.ledger import Totals
-from workers_tui.engine.model_lists import ModelInfo
 from workers_tui.engine.money import Cost, CostSource, from_usd
-from workers_tui.engine.price import Price
-from workers_tui.engine.savings import DayPoint, Figures, Period, SavingsView, Tokens
-from workers_tui.engine.settings import Settings
-from workers_tui.engine.spend import Spend
-from workers_tui.engine.tiers import TierView
+from workers_tui.engine.pricing.model_lists import ModelInfo
+from workers_tui.engine.pricing.price import Price
+from workers_tui.engine.settings.settings import Settings
+from workers_tui.engine.spending.ledger import Totals
+from workers_tui.engine.spending.spend import Spend
+from workers_tui.engine.transcripts.cells import Sums
+from workers_tui.engine.transcripts.job_savings import JobSaving
+from workers_tui.engine.transcripts.savings import DayPoint, Figures, Period, SavingsView, Tokens
 from workers_tui.engine.usage import Usage
 from workers_tui.home.places import Home
 

@@ -12,7 +12,7 @@ from tests.tui.fakes import NOON, FakeEngine, make_job, paid
 from textual.widgets import Input
 
 from workers_tui.engine.board import Key, Topic
-from workers_tui.engine.job import CallRequest, JobKind, JobState
+from workers_tui.engine.jobs.job import CallRequest, JobKind, JobState
 from workers_tui.engine.usage import Usage
 from workers_tui.tui.panes.frame import Frame
 from workers_tui.tui.panes.header import Header

@@ -7,11 +7,11 @@ from inspect import getmembers, isfunction, signature
 import pytest
 from tests.tui.fakes import FakeAgents, FakeConfig, FakeEngine, FakeLedger, FakePrices
 
-from workers_tui.engine.agent_runs import Agents
-from workers_tui.engine.config import ConfigFile
+from workers_tui.engine.agents.agent_runs import Agents
 from workers_tui.engine.engine import Engine
-from workers_tui.engine.ledger import Ledger
-from workers_tui.engine.prices import PriceBook
+from workers_tui.engine.pricing.prices import PriceBook
+from workers_tui.engine.settings.config import ConfigFile
+from workers_tui.engine.spending.ledger import Ledger
 
 OURS = {"put", "add_text", "put_spend", "put_server"}
 """What only tests call."""

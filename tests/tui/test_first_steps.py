@@ -10,10 +10,10 @@ from tests.tui.conftest import Desk, Open
 from tests.tui.fakes import FakeEngine, StillClock
 
 from workers_tui.engine.board import Board
-from workers_tui.engine.config import ConfigFile
+from workers_tui.engine.checks.local_servers import LocalServer
 from workers_tui.engine.errors import ConfigError
 from workers_tui.engine.events import Events
-from workers_tui.engine.local_servers import LocalServer
+from workers_tui.engine.settings.config import ConfigFile
 from workers_tui.home.places import Home
 from workers_tui.tui import local_server
 from workers_tui.tui.screens.first_steps import FirstSteps

@@ -8,10 +8,10 @@ import pytest
 from tests.tui.conftest import Desk, Open
 from tests.tui.fakes import FakeEngine, make_job, paid
 
-from workers_tui.engine.agent_trace import StepKind, TraceStep
+from workers_tui.engine.agents.agent_trace import StepKind, TraceStep
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.events import Level
-from workers_tui.engine.job import JobKind, JobState, Question, Sent, WaitingFor
+from workers_tui.engine.jobs.job import JobKind, JobState, Question, Sent, WaitingFor
 
 EVIL = "\x1b]0;owned\x07\x1b[2J[/bold][@click=app.leave]x[/] \x9b31m\u202e漢字 👩\u200d👧 [red]"
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.tui.fakes import NOON, make_job
 
-from workers_tui.engine.job import Job, JobState
+from workers_tui.engine.jobs.job import Job, JobState
 from workers_tui.tui.job_table import JobTable
 
 

@@ -8,9 +8,9 @@ import pytest
 from tests.tui.conftest import Open
 from tests.tui.fakes import FakeEngine, make_job, paid
 
-from workers_tui.engine.agent_trace import StepKind, TraceStep
+from workers_tui.engine.agents.agent_trace import StepKind, TraceStep
 from workers_tui.engine.errors import StoreUnusable
-from workers_tui.engine.job import JobKind, JobState
+from workers_tui.engine.jobs.job import JobKind, JobState
 from workers_tui.engine.usage import Usage
 from workers_tui.home.places import Home
 from workers_tui.tui.app import DashboardApp

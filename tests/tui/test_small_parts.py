@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.tui.fakes import make_job
 
-from workers_tui.engine.job import JobState
+from workers_tui.engine.jobs.job import JobState
 from workers_tui.home.places import Home
 from workers_tui.tui import filters, pager
 from workers_tui.tui.keymap import DEEDS, read_keymap

@@ -22,7 +22,7 @@ from workers_tui.cli.common import Options
 from workers_tui.cli.dashboard import Wiring, run_dashboard
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.errors import StoreUnusable, WorkersError
-from workers_tui.engine.job import CallRequest, Job, Origin, WaitingFor
+from workers_tui.engine.jobs.job import CallRequest, Job, Origin, WaitingFor
 from workers_tui.home.assets import asset
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home, find_home

@@ -12,11 +12,11 @@ from pathlib import Path
 import click
 
 from workers_tui.cli.common import Options, open_engine, print_json, run_async
-from workers_tui.engine.check import Check
-from workers_tui.engine.doctor import check_engine, check_python
-from workers_tui.engine.doctor_claude import check_claude
+from workers_tui.engine.checks.check import Check
+from workers_tui.engine.checks.doctor import check_engine, check_python
+from workers_tui.engine.checks.doctor_claude import check_claude
+from workers_tui.engine.checks.local_servers import find_local_servers
 from workers_tui.engine.errors import WorkersError
-from workers_tui.engine.local_servers import find_local_servers
 from workers_tui.home.places import Home
 from workers_tui.server.claim import find_other, name_stranger
 

@@ -10,7 +10,7 @@ import click
 from workers_tui.cli.common import Options, open_engine, print_json, run_async
 from workers_tui.cli.words import cost, first_line, title
 from workers_tui.engine.errors import WorkFailed, WrongUse
-from workers_tui.engine.job import Job, JobState
+from workers_tui.engine.jobs.job import Job, JobState
 from workers_tui.engine.shapes import SCHEMA, job_json
 
 PATIENCE = 15.0

@@ -9,7 +9,7 @@ import click
 
 from workers_tui.cli.common import Options, open_engine, run_async
 from workers_tui.engine.errors import WrongUse
-from workers_tui.engine.keys import read_keys, save_key
+from workers_tui.engine.settings.keys import read_keys, save_key
 from workers_tui.home.server_record import rotate_token
 
 

@@ -11,10 +11,16 @@ import click
 
 from workers_tui.cli.common import Options, open_engine, run_async
 from workers_tui.cli.key import ask
+from workers_tui.engine.checks.login import (
+    Callback,
+    Challenge,
+    exchange,
+    login_page,
+    make_challenge,
+)
 from workers_tui.engine.errors import UpstreamFailed
-from workers_tui.engine.keys import save_key
-from workers_tui.engine.login import Callback, Challenge, exchange, login_page, make_challenge
-from workers_tui.engine.providers import DEFAULT
+from workers_tui.engine.settings.keys import save_key
+from workers_tui.engine.settings.providers import DEFAULT
 
 FORBIDDEN = 403
 

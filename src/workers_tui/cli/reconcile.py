@@ -8,7 +8,7 @@ import click
 
 from workers_tui.cli.common import Options, open_engine, run_async
 from workers_tui.cli.words import usd
-from workers_tui.engine.reconcile import ProviderDrift
+from workers_tui.engine.spending.reconcile import ProviderDrift
 
 PAUSES = (1.0, 2.0)
 """Seconds before asking again: a bill is there a moment after its answer."""

@@ -11,7 +11,7 @@ import click
 from workers_tui.cli.common import Options, open_engine, print_json, run_async
 from workers_tui.cli.words import cost, first_line
 from workers_tui.engine.engine import Engine
-from workers_tui.engine.job import CallRequest, Job, JobState, Origin
+from workers_tui.engine.jobs.job import CallRequest, Job, JobState, Origin
 from workers_tui.engine.shapes import SCHEMA, job_json
 from workers_tui.forwarder.told import split_roots
 

@@ -15,9 +15,9 @@ import click
 from workers_tui.cli.common import Options, print_json
 from workers_tui.cli.savings_text import explain_lines, table_lines
 from workers_tui.engine.errors import WrongUse
-from workers_tui.engine.savings_gather import gather, gather_without_index, was_read
-from workers_tui.engine.savings_report import BY, Report, group_json, report_json
-from workers_tui.engine.transcript_files import find_sources
+from workers_tui.engine.transcripts.savings_gather import gather, gather_without_index, was_read
+from workers_tui.engine.transcripts.savings_report import BY, Report, group_json, report_json
+from workers_tui.engine.transcripts.transcript_files import find_sources
 
 
 def _day(ctx: click.Context, param: click.Parameter, value: str | None) -> date | None:  # noqa: ARG001 - click asks so

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from workers_tui.engine.number_words import count, money
-from workers_tui.engine.savings import Tokens
-from workers_tui.engine.savings_report import Report
+from workers_tui.engine.transcripts.number_words import count, money
+from workers_tui.engine.transcripts.savings import Tokens
+from workers_tui.engine.transcripts.savings_report import Report
 
 COLUMNS = ("messages", "input", "output", "cache write", "cache read", "fresh", "cost")
 MANY_GROUPS = 40

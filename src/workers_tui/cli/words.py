@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workers_tui.engine.job import Job
+from workers_tui.engine.jobs.job import Job
 from workers_tui.engine.money import Cost, Pico, to_usd
 
 TASK = 60

@@ -7,9 +7,9 @@ import sys
 
 import click
 
+from workers_tui.engine.agents.identities import Identities, Identity, find_root, preset_named
+from workers_tui.engine.agents.presets import PRESETS
 from workers_tui.engine.errors import ConfigError, WorkFailed
-from workers_tui.engine.identities import Identities, Identity, find_root, preset_named
-from workers_tui.engine.presets import PRESETS
 
 SHOWN_MODELS = 20
 
@@ -66,7 +66,7 @@ async def _pulled(base_url: str) -> list[str]:
     # httpx is loaded only where something is asked.
     import httpx
 
-    from workers_tui.engine.identity_check import list_models
+    from workers_tui.engine.agents.identity_check import list_models
 
     async with httpx.AsyncClient(trust_env=False) as client:
         return await list_models(client, base_url.rstrip("/"))
@@ -97,7 +97,7 @@ def set_key(name: str, extra: tuple[str, ...]) -> None:
 def finalize(name: str) -> None:
     """Ask the provider whether address, key and models of worker NAME work."""
     # See `_pulled` for the late import.
-    from workers_tui.engine.identity_check import IdentityCheck
+    from workers_tui.engine.agents.identity_check import IdentityCheck
 
     checked = asyncio.run(IdentityCheck(_identities().get(name)).run())
     for finding in checked.findings:

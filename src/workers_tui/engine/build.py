@@ -7,23 +7,23 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from workers_tui.engine.board import Board
-from workers_tui.engine.budget import Budget
-from workers_tui.engine.config import ConfigFile
-from workers_tui.engine.engine_lock import EngineLock
+from workers_tui.engine.calls.parts import Parts
+from workers_tui.engine.calls.queue import FairQueue
+from workers_tui.engine.calls.upstream import Upstream
 from workers_tui.engine.errors import StoreUnusable, UpstreamFailed
 from workers_tui.engine.events import Events
-from workers_tui.engine.jobs import Jobs
-from workers_tui.engine.ledger import Ledger
-from workers_tui.engine.model_lists import ModelLists
+from workers_tui.engine.jobs.jobs import Jobs
 from workers_tui.engine.options import EngineOptions
-from workers_tui.engine.parts import Parts
-from workers_tui.engine.prices import PriceBook
-from workers_tui.engine.providers import Providers
-from workers_tui.engine.queue import FairQueue
-from workers_tui.engine.rules import budget_rules
-from workers_tui.engine.schema import STORE_MIGRATIONS
-from workers_tui.engine.store import Store
-from workers_tui.engine.upstream import Upstream
+from workers_tui.engine.pricing.model_lists import ModelLists
+from workers_tui.engine.pricing.prices import PriceBook
+from workers_tui.engine.settings.config import ConfigFile
+from workers_tui.engine.settings.providers import Providers
+from workers_tui.engine.settings.rules import budget_rules
+from workers_tui.engine.spending.budget import Budget
+from workers_tui.engine.spending.ledger import Ledger
+from workers_tui.engine.spending.schema import STORE_MIGRATIONS
+from workers_tui.engine.store.engine_lock import EngineLock
+from workers_tui.engine.store.store import Store
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home
 

@@ -10,25 +10,25 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
-from workers_tui.engine.agent_runs import Agents
+from workers_tui.engine.agents.agent_runs import Agents
 from workers_tui.engine.background import Background
-from workers_tui.engine.bills import Bills
 from workers_tui.engine.build import build_parts
-from workers_tui.engine.calls import Calls
+from workers_tui.engine.calls.bills import Bills
+from workers_tui.engine.calls.calls import Calls
+from workers_tui.engine.calls.parts import Parts
+from workers_tui.engine.calls.running import Running
+from workers_tui.engine.calls.tier_board import TierBoard
 from workers_tui.engine.errors import WorkersError, WrongUse
 from workers_tui.engine.events import Level
-from workers_tui.engine.follow_transcripts import FollowOptions, TranscriptFollower
 from workers_tui.engine.gate_file import GateFile
-from workers_tui.engine.job import CallRequest, Job, JobKind, Origin
+from workers_tui.engine.jobs.job import CallRequest, Job, JobKind, Origin
+from workers_tui.engine.jobs.results import read_result
 from workers_tui.engine.options import EngineOptions
-from workers_tui.engine.parts import Parts
-from workers_tui.engine.reconcile import Drift, Reconciler
 from workers_tui.engine.recovery import Recovered, keep_recovering, recover
-from workers_tui.engine.results import read_result
-from workers_tui.engine.running import Running
 from workers_tui.engine.shapes import job_json
+from workers_tui.engine.spending.reconcile import Drift, Reconciler
 from workers_tui.engine.stats import Stats
-from workers_tui.engine.tier_board import TierBoard
+from workers_tui.engine.transcripts.follow_transcripts import FollowOptions, TranscriptFollower
 
 __all__ = ["Engine", "EngineOptions"]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.events import Events, Level
-from workers_tui.engine.providers import ProviderView
-from workers_tui.engine.settings import Settings, Tier
-from workers_tui.engine.spend import Spend
+from workers_tui.engine.settings.providers import ProviderView
+from workers_tui.engine.settings.settings import Settings, Tier
+from workers_tui.engine.spending.spend import Spend
 from workers_tui.home.gate import Gate, GateTier, write_gate
 from workers_tui.home.places import Home
 

@@ -18,6 +18,9 @@ MOST_DIGITS = 30
 
 PER_USD = 10**12
 
+MOST_USD = 10**9
+"""A larger amount in an answer or a list says nothing."""
+
 
 def from_usd(amount: Decimal | str | float) -> Pico:
     """US dollars to pico-dollars, rounded up.

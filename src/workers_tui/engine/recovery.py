@@ -13,17 +13,18 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from workers_tui.engine import holds, job_rows
-from workers_tui.engine.budget import Budget
 from workers_tui.engine.clock import Clock
-from workers_tui.engine.engine_lock import known_engines, take_dead
 from workers_tui.engine.errors import StoreError
-from workers_tui.engine.holds import Hold
-from workers_tui.engine.job import Job, JobState
-from workers_tui.engine.jobs import Jobs
-from workers_tui.engine.ledger import Entry, job_sum
+from workers_tui.engine.jobs import job_rows
+from workers_tui.engine.jobs.job import Job, JobState
+from workers_tui.engine.jobs.jobs import Jobs
 from workers_tui.engine.money import Cost, CostSource
-from workers_tui.engine.store import Store
+from workers_tui.engine.spending import holds
+from workers_tui.engine.spending.budget import Budget
+from workers_tui.engine.spending.holds import Hold
+from workers_tui.engine.spending.ledger import Entry, job_sum
+from workers_tui.engine.store.engine_lock import known_engines, take_dead
+from workers_tui.engine.store.store import Store
 from workers_tui.engine.usage import Usage
 from workers_tui.home.places import Home
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from workers_tui.engine.job import Job
-from workers_tui.engine.ledger import LedgerHealth, Totals
+from workers_tui.engine.jobs.job import Job
 from workers_tui.engine.money import json_usd
-from workers_tui.engine.spend import Spend
+from workers_tui.engine.spending.ledger import LedgerHealth, Totals
+from workers_tui.engine.spending.spend import Spend
 
 SCHEMA = 1
 

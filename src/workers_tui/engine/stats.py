@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from workers_tui.engine.budget import Budget
-from workers_tui.engine.config import ConfigFile
-from workers_tui.engine.ledger import Ledger, Totals
+from workers_tui.engine.settings.config import ConfigFile
 from workers_tui.engine.shapes import stats_json, today_json
+from workers_tui.engine.spending.budget import Budget
+from workers_tui.engine.spending.ledger import Ledger, Totals
 
 
 class Stats:

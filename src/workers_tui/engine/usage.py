@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MOST_TOKENS = 10**12
+"""A larger count is a mistake of the writer, and would not fit sums."""
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:

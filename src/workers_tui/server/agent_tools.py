@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workers_tui.engine.agent_request import AgentRequest, FollowUp
+from workers_tui.engine.agents.agent_request import AgentRequest, FollowUp
+from workers_tui.engine.agents.identities import WorkerView
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.errors import WrongUse
-from workers_tui.engine.identities import WorkerView
-from workers_tui.engine.job import Job
+from workers_tui.engine.jobs.job import Job
 from workers_tui.server import replies
 from workers_tui.server.call import Arguments, Call, begun
 from workers_tui.server.following import follow_for

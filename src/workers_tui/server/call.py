@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workers_tui.engine.job import Job, Origin
+from workers_tui.engine.jobs.job import Job, Origin
 from workers_tui.server.following import Report
 from workers_tui.server.sessions import Client
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from workers_tui.engine.job import Job
+from workers_tui.engine.jobs.job import Job
 
 FIRST_AFTER = 1.0
 EVERY = 5.0

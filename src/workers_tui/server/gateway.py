@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from workers_tui.engine.agent_account import Account, read_head
+from workers_tui.engine.agents.agent_account import Account, read_head
+from workers_tui.engine.agents.metering import count_estimate
 from workers_tui.engine.errors import BudgetRefused, PaymentRequired, PolicyRefused, WorkersError
-from workers_tui.engine.metering import count_estimate
 from workers_tui.server.gateway_exchange import (
     BodyTooLarge,
     ClientGone,
@@ -28,7 +28,7 @@ from workers_tui.server.gateway_exchange import (
 from workers_tui.server.gateway_passage import Passage
 
 if TYPE_CHECKING:
-    from workers_tui.engine.agent_runs import Agents
+    from workers_tui.engine.agents.agent_runs import Agents
     from workers_tui.engine.engine import Engine
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]

@@ -7,7 +7,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, TypeVar
 
-from workers_tui.engine.agent_account import Account
+from workers_tui.engine.agents.agent_account import Account
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -13,9 +13,9 @@ import json
 
 import httpx
 
-from workers_tui.engine.agent_limits import Limits
-from workers_tui.engine.message_reading import error_words
-from workers_tui.engine.meter import Meter
+from workers_tui.engine.agents.agent_limits import Limits
+from workers_tui.engine.agents.message_reading import error_words
+from workers_tui.engine.agents.meter import Meter
 from workers_tui.server.gateway_exchange import ClientGone, Exchange, error_body
 
 NOT_SENT_BACK = frozenset(

@@ -24,7 +24,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 
 from workers_tui import __version__
 from workers_tui.engine.errors import WrongUse
-from workers_tui.engine.job import Job
+from workers_tui.engine.jobs.job import Job
 from workers_tui.forwarder import tool_list
 from workers_tui.forwarder.told import unpack
 from workers_tui.home.switches import delegation_mode

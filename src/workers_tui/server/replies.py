@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from workers_tui.engine.job import Job, JobKind, JobState
+from workers_tui.engine.calls.outcome import unfenced
+from workers_tui.engine.jobs.job import Job, JobKind, JobState
 from workers_tui.engine.money import Cost, to_usd
-from workers_tui.engine.outcome import unfenced
 
 PAGE = 40_000
 """Most characters of one page: Claude Code files away what is over 50,000."""

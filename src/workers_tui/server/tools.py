@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workers_tui.engine.errors import KeyRejected, PolicyRefused, WorkersError, WrongUse
-from workers_tui.engine.job import CallRequest, Job, JobKind, JobState, Origin
+from workers_tui.engine.jobs.job import CallRequest, Job, JobKind, JobState, Origin
 from workers_tui.server import replies, schemas
 from workers_tui.server.agent_tools import AgentTools
 from workers_tui.server.arguments import check

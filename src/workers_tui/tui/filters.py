@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from workers_tui.engine.job import Job, WaitingFor
+from workers_tui.engine.jobs.job import Job, WaitingFor
 from workers_tui.tui import words
 
 

@@ -11,7 +11,7 @@ from bisect import insort
 from collections.abc import Callable
 from datetime import datetime
 
-from workers_tui.engine.job import Job
+from workers_tui.engine.jobs.job import Job
 from workers_tui.tui import marks
 
 SETTLES_AFTER = 2.0

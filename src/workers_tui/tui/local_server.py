@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from workers_tui.engine.errors import ConfigError
 
 if TYPE_CHECKING:
-    from workers_tui.engine.config import ConfigFile
-    from workers_tui.engine.local_servers import LocalServer
+    from workers_tui.engine.checks.local_servers import LocalServer
+    from workers_tui.engine.settings.config import ConfigFile
 
 TIER = "local"
 USE = "costs nothing and leaves nothing but this machine: short, private tasks"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from workers_tui.engine.job import Job, JobState, WaitingFor
+from workers_tui.engine.jobs.job import Job, JobState, WaitingFor
 from workers_tui.tui import words
 
 

@@ -23,7 +23,7 @@ from workers_tui.tui.screens.face import Face
 
 if TYPE_CHECKING:
     from workers_tui.engine.engine import Engine
-    from workers_tui.engine.job import Job
+    from workers_tui.engine.jobs.job import Job
     from workers_tui.tui.app import DashboardApp
 
 FRAME = 1 / 15

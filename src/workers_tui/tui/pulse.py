@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from workers_tui.engine.board import Key, ServerView, Topic
-from workers_tui.engine.job import Job
+from workers_tui.engine.jobs.job import Job
 from workers_tui.tui import marks, words
 from workers_tui.tui.panes.header import Pulse
 
 if TYPE_CHECKING:
     from workers_tui.engine.engine import Engine
-    from workers_tui.engine.spend import Spend
+    from workers_tui.engine.spending.spend import Spend
 
 
 def pulse_of(engine: Engine | None, active: Sequence[Job], awaited: str) -> Pulse:

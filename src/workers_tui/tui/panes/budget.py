@@ -12,7 +12,7 @@ from workers_tui.tui.lines import LineView, Part, Row, row
 from workers_tui.tui.panes.header import level
 
 if TYPE_CHECKING:
-    from workers_tui.engine.budget import Spend
+    from workers_tui.engine.spending.budget import Spend
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 FIGURES = 15

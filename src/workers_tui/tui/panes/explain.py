@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workers_tui.engine.job import Job
+from workers_tui.engine.jobs.job import Job
 from workers_tui.tui import marks, safe, words
 from workers_tui.tui.lines import Row, row
 

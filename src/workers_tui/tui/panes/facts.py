@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from workers_tui.engine.job import Job, JobKind
+from workers_tui.engine.jobs.job import Job, JobKind
 from workers_tui.engine.money import Cost, CostSource
 from workers_tui.tui import marks, safe, words
 from workers_tui.tui.lines import LineView, Row, row

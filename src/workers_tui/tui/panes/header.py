@@ -22,7 +22,7 @@ from workers_tui.tui.lines import Part
 from workers_tui.tui.panes.one_line import OneLine
 
 if TYPE_CHECKING:
-    from workers_tui.engine.budget import Spend
+    from workers_tui.engine.spending.budget import Spend
 
 SPENT, HELD, FREE = "█", "▒", "░"
 AMBER_FROM = 0.8

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual.message import Message
 
-from workers_tui.engine.job import Job
+from workers_tui.engine.jobs.job import Job
 from workers_tui.tui import marks, safe, words
 from workers_tui.tui.lines import LineView, Row, row
 from workers_tui.tui.panes.jobs import headline, tokens_out, worker

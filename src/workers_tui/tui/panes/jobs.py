@@ -14,7 +14,7 @@ from typing import ClassVar
 from rich.style import Style
 from textual.strip import Strip
 
-from workers_tui.engine.job import Job, JobKind, Question
+from workers_tui.engine.jobs.job import Job, JobKind, Question
 from workers_tui.tui import marks, safe, words
 from workers_tui.tui.job_table import JobTable
 from workers_tui.tui.lines import LineView, Part, Row, row

@@ -15,9 +15,9 @@ from workers_tui.tui.panes.prose import fold
 from workers_tui.tui.panes.savings import FORMULA, net, nothing_yet, warned
 
 if TYPE_CHECKING:
-    from workers_tui.engine.job_savings import JobSaving
-    from workers_tui.engine.savings import DayPoint, Figures, Period, Tokens
-    from workers_tui.engine.savings import SavingsView as Savings
+    from workers_tui.engine.transcripts.job_savings import JobSaving
+    from workers_tui.engine.transcripts.savings import DayPoint, Figures, Period, Tokens
+    from workers_tui.engine.transcripts.savings import SavingsView as Savings
 
 NAME = 21
 DAYS = 14

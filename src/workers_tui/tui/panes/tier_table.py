@@ -13,9 +13,9 @@ from workers_tui.tui.lines import LineView, Row, row
 from workers_tui.tui.panes.tiers import TierList, price_of
 
 if TYPE_CHECKING:
-    from workers_tui.engine.job import Job
-    from workers_tui.engine.settings import Settings, Tier
-    from workers_tui.engine.tiers import TierView
+    from workers_tui.engine.calls.tiers import TierView
+    from workers_tui.engine.jobs.job import Job
+    from workers_tui.engine.settings.settings import Settings, Tier
 
 NAME = 10
 FIGURES = (("price", 14), ("context", 9), ("picks", 7), ("worked", 8), ("median", 8), ("$ / 1k", 9))

@@ -9,7 +9,7 @@ from workers_tui.tui import safe, words
 from workers_tui.tui.lines import LineView, Row, row
 
 if TYPE_CHECKING:
-    from workers_tui.engine.tiers import TierView
+    from workers_tui.engine.calls.tiers import TierView
 
 NAME, PRICE, PICKS = 8, 12, 5
 

@@ -9,7 +9,7 @@ from workers_tui.tui import safe, words
 from workers_tui.tui.lines import LineView, Row, row
 
 if TYPE_CHECKING:
-    from workers_tui.engine.agent_trace import TraceStep
+    from workers_tui.engine.agents.agent_trace import TraceStep
 
 KINDS = {
     "text": ("says", ""),

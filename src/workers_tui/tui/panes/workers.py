@@ -9,7 +9,7 @@ from workers_tui.tui import safe, words
 from workers_tui.tui.lines import LineView, Row, row
 
 if TYPE_CHECKING:
-    from workers_tui.engine.identity import WorkerView
+    from workers_tui.engine.agents.identity import WorkerView
 
 NAME, STATE, RUNS, JOBS, SPENT = 16, 15, 6, 7, 11
 CREATE = "workers-tui worker create"

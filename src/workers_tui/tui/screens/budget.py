@@ -22,9 +22,9 @@ from workers_tui.tui.screens.moves import Moves
 from workers_tui.tui.screens.settings_verbs import SettingsVerbs
 
 if TYPE_CHECKING:
-    from workers_tui.engine.ledger import Totals
-    from workers_tui.engine.spend import Spend
-    from workers_tui.engine.tiers import TierView
+    from workers_tui.engine.calls.tiers import TierView
+    from workers_tui.engine.spending.ledger import Totals
+    from workers_tui.engine.spending.spend import Spend
 
 AXES = (("tier", "By tier"), ("model", "By model"), ("project", "By project"))
 NAME, FIGURES = 26, 38

@@ -14,7 +14,7 @@ from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 
 from workers_tui.engine.board import Key, Topic
-from workers_tui.engine.job import CallRequest, Job, Origin
+from workers_tui.engine.jobs.job import CallRequest, Job, Origin
 from workers_tui.tui import filters, marks, safe, words
 from workers_tui.tui.job_table import JobTable
 from workers_tui.tui.keymap import bindings
@@ -36,7 +36,7 @@ from workers_tui.tui.screens.right_column import RightColumn, joined
 from workers_tui.tui.screens.settings_verbs import SettingsVerbs
 
 if TYPE_CHECKING:
-    from workers_tui.engine.tiers import TierView
+    from workers_tui.engine.calls.tiers import TierView
 
 CONNECT = "workers-tui connect"
 PANES = ("jobs", "output", "tiers", "budget", "savings", "events")

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Container
 
 from workers_tui.engine.board import Key, Topic
-from workers_tui.engine.job import Job, JobKind
+from workers_tui.engine.jobs.job import Job, JobKind
 from workers_tui.tui import marks, safe
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.lines import LineView, row

@@ -16,7 +16,7 @@ from textual.app import ComposeResult
 
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.errors import WorkersError
-from workers_tui.engine.job import CallRequest, Origin
+from workers_tui.engine.jobs.job import CallRequest, Origin
 from workers_tui.home.connection_plan import Unusable
 from workers_tui.tui import connecting, local_server, safe, words
 from workers_tui.tui.keymap import bindings
@@ -27,8 +27,8 @@ from workers_tui.tui.screens.moves import Moves
 from workers_tui.tui.screens.settings_verbs import TEST_TASK, TEST_TOKENS, SettingsVerbs
 
 if TYPE_CHECKING:
-    from workers_tui.engine.local_servers import LocalServer
-    from workers_tui.engine.tiers import TierView
+    from workers_tui.engine.calls.tiers import TierView
+    from workers_tui.engine.checks.local_servers import LocalServer
 
 Find = Callable[[], Awaitable[Sequence["LocalServer"]]]
 
@@ -36,7 +36,7 @@ Find = Callable[[], Awaitable[Sequence["LocalServer"]]]
 async def find_here() -> Sequence[LocalServer]:
     """The model servers on this machine's usual ports."""
     # Loaded with the engine, long before.
-    from workers_tui.engine.local_servers import find_local_servers
+    from workers_tui.engine.checks.local_servers import find_local_servers
 
     return await find_local_servers()
 
@@ -219,8 +219,8 @@ class FirstSteps(SettingsVerbs, Moves):
     async def action_type_key(self) -> None:
         """Type a key; it is not shown."""
         # Loaded with the engine, long before a key is typed.
-        from workers_tui.engine.keys import save_key
-        from workers_tui.engine.providers import DEFAULT
+        from workers_tui.engine.settings.keys import save_key
+        from workers_tui.engine.settings.providers import DEFAULT
 
         key = await self.prompt("OpenRouter key:", hidden=True)
         if not key or self.engine is None:

@@ -9,7 +9,7 @@ from textual import on, work
 from textual.app import ComposeResult
 
 from workers_tui.engine.board import Key, Topic
-from workers_tui.engine.job import Job, JobKind, JobState
+from workers_tui.engine.jobs.job import Job, JobKind, JobState
 from workers_tui.tui import filters
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.lines import LineView

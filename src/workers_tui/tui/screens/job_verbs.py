@@ -9,7 +9,7 @@ from pathlib import Path
 from textual import work
 
 from workers_tui.engine.errors import WorkersError
-from workers_tui.engine.job import Job, JobKind, Origin
+from workers_tui.engine.jobs.job import Job, JobKind, Origin
 from workers_tui.home.files import write_atomic
 from workers_tui.tui import marks, pager, words
 from workers_tui.tui.keymap import bindings
@@ -133,7 +133,7 @@ class JobVerbs(Face):
 
     async def _follow_up(self, job: Job, task: str) -> None:
         # Needs the agents' part of the engine, which is loaded by then.
-        from workers_tui.engine.agent_request import FollowUp
+        from workers_tui.engine.agents.agent_request import FollowUp
 
         if self.engine is None:
             return

@@ -13,10 +13,10 @@ from workers_tui.tui.screens.face import Face
 from workers_tui.tui.screens.pick import Choice, Picker
 
 if TYPE_CHECKING:
+    from workers_tui.engine.calls.tiers import TierView
     from workers_tui.engine.engine import Engine
-    from workers_tui.engine.model_lists import ModelInfo
-    from workers_tui.engine.price import Price
-    from workers_tui.engine.tiers import TierView
+    from workers_tui.engine.pricing.model_lists import ModelInfo
+    from workers_tui.engine.pricing.price import Price
 
 WIDEST, FRAME, PRICES, CONTEXT = 72, 5, 14, 8
 

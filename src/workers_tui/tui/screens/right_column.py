@@ -17,9 +17,9 @@ from workers_tui.tui.panes.tiers import TierList
 from workers_tui.tui.screens.face import Face
 
 if TYPE_CHECKING:
-    from workers_tui.engine.savings import SavingsView as Savings
-    from workers_tui.engine.spend import Spend
-    from workers_tui.engine.tiers import TierView
+    from workers_tui.engine.calls.tiers import TierView
+    from workers_tui.engine.spending.spend import Spend
+    from workers_tui.engine.transcripts.savings import SavingsView as Savings
 
 
 class RightColumn(Face):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from textual import work
 
 from workers_tui.engine.board import Key, Topic
-from workers_tui.engine.job import CallRequest, Origin
+from workers_tui.engine.jobs.job import CallRequest, Origin
 from workers_tui.engine.money import from_usd
 from workers_tui.tui import words
 from workers_tui.tui.panes.editor import CellEditor
@@ -17,8 +17,8 @@ from workers_tui.tui.panes.header import Header
 from workers_tui.tui.screens.face import Face
 
 if TYPE_CHECKING:
-    from workers_tui.engine.spend import Spend
-    from workers_tui.engine.tiers import TierView
+    from workers_tui.engine.calls.tiers import TierView
+    from workers_tui.engine.spending.spend import Spend
 
 T = TypeVar("T")
 

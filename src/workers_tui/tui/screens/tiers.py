@@ -22,8 +22,8 @@ from workers_tui.tui.screens.moves import Moves
 from workers_tui.tui.screens.settings_verbs import SettingsVerbs
 
 if TYPE_CHECKING:
-    from workers_tui.engine.config import ConfigView
-    from workers_tui.engine.tiers import TierView
+    from workers_tui.engine.calls.tiers import TierView
+    from workers_tui.engine.settings.config import ConfigView
 
 RECENT = 8
 

@@ -1,0 +1,1 @@
+"""Headless Claude Code workers: identities, child processes, metered requests."""

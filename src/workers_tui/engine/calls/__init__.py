@@ -1,0 +1,1 @@
+"""One task to one model: from the queue to a paid answer."""

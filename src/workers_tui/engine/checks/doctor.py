@@ -1,0 +1,205 @@
+"""What `doctor` looks at in the engine: settings, keys, providers, tiers, sandbox, store.
+
+Every failure names the command that mends it. Nothing here changes anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from workers_tui.engine.agents.identities import Identities, find_root
+from workers_tui.engine.calls.bills import Bills
+from workers_tui.engine.checks.check import Check
+from workers_tui.engine.checks.local_servers import LocalServer
+from workers_tui.engine.engine import Engine
+from workers_tui.engine.errors import KeyRejected, SandboxRefused, UpstreamFailed, WorkersError
+from workers_tui.engine.files.sandbox import Sandbox
+from workers_tui.engine.money import to_usd
+from workers_tui.engine.settings.providers import Provider
+from workers_tui.engine.settings.settings import Tier
+
+OLDEST_PYTHON = (3, 11)
+LEAST_FREE_BYTES = 100_000_000
+NOT_FOUND = 404
+UNAUTHORIZED = frozenset({401, 403})
+
+
+def check_python() -> Check:
+    """The interpreter."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    ok = sys.version_info >= OLDEST_PYTHON
+    return Check("python", ok, f"{version} at {sys.executable}", None if ok else "use Python 3.11+")
+
+
+async def check_engine(engine: Engine, locals_: Sequence[LocalServer]) -> list[Check]:
+    """Everything that needs an engine, in the order a user should mend it."""
+    checks = [_settings(engine)]
+    for provider in _used(engine):
+        checks += await _provider(engine, provider)
+    for name, tier in engine.config.settings.tiers.items():
+        checks.append(await _tier(engine, name, tier))
+    checks += _workers(engine)
+    checks += _local(engine, locals_)
+    checks.append(await check_sandbox())
+    checks.append(await _store(engine))
+    return checks
+
+
+def _settings(engine: Engine) -> Check:
+    config = engine.config
+    if config.error:
+        return Check("settings", ok=False, detail=config.error, fix=f"mend {config.path}")
+    said = "; ".join(config.warnings) or f"{len(config.settings.tiers)} tiers"
+    cap = config.settings.daily_budget_usd
+    limit = f"cap ${cap} a day" if cap is not None else "no cap"
+    return Check("settings", ok=True, detail=f"{config.path}: {said}, {limit}")
+
+
+def _used(engine: Engine) -> list[Provider]:
+    settings = engine.config.settings
+    names = dict.fromkeys(settings.tier_provider(tier) for tier in settings.tiers.values())
+    found = [engine.providers.find(name) for name in names]
+    return [provider for provider in found if provider is not None]
+
+
+async def _provider(engine: Engine, provider: Provider) -> list[Check]:
+    """Its key, whether it answers, and what is left on the key."""
+    name = provider.name
+    key = engine.providers.key_or_none(provider)
+    if key is None and not provider.loopback:
+        login = " or workers-tui login" if name == "openrouter" else ""
+        return [
+            Check(
+                f"key {name}", ok=False, detail="missing", fix=f"workers-tui key set {name}{login}"
+            )
+        ]
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    what = "key" if provider.routes else "models"
+    try:
+        await engine.upstream.get_json(name, f"{provider.base_url}/{what}", headers)
+    except UpstreamFailed as error:
+        if error.status != NOT_FOUND:  # a gateway without this page answers all the same
+            return [_refused(provider, error, has_key=key is not None)]
+    checks = [Check(f"provider {name}", ok=True, detail=f"answers at {provider.base_url}")]
+    if key is not None:
+        checks.append(await _key(engine, provider))
+    return checks
+
+
+def _refused(provider: Provider, error: UpstreamFailed, *, has_key: bool) -> Check:
+    name = provider.name
+    if isinstance(error, KeyRejected) or (has_key and error.status in UNAUTHORIZED):
+        return Check(
+            f"key {name}", ok=False, detail=f"not accepted: {error}",
+            fix=f"workers-tui key set {name}",
+        )  # fmt: skip
+    fix = f"start it, or correct base_url of {name} in models.json"
+    if not provider.loopback:
+        fix = f"check the network and the proxy settings; {provider.base_url} must be reachable"
+    return Check(f"provider {name}", ok=False, detail=str(error), fix=fix)
+
+
+async def _key(engine: Engine, provider: Provider) -> Check:
+    name = f"key {provider.name}"
+    try:
+        usage = await Bills(engine.providers, engine.upstream).key(provider.name)
+    except WorkersError as error:
+        return Check(name, ok=False, detail=str(error), fix=f"workers-tui key set {provider.name}")
+    if usage is None or usage.limit_pico is None:
+        return Check(name, ok=True, detail="accepted, no limit of its own")
+    left = usage.remaining_pico or 0
+    detail = f"accepted, ${to_usd(left):.2f} of ${to_usd(usage.limit_pico):.2f} left"
+    fix = None if left > 0 else "raise the key's limit where it was made, or use another key"
+    return Check(name, left > 0, detail, fix)
+
+
+async def _tier(engine: Engine, name: str, tier: Tier) -> Check:
+    title = f"tier {name}"
+    provider = engine.config.settings.tier_provider(tier)
+    fix = f"choose a model for tier {name} in models.json or in the dashboard (e)"
+    if engine.providers.find(provider) is None:
+        return Check(title, ok=False, detail=f"there is no provider {provider!r}", fix=fix)
+    price = await engine.prices.ready(provider, tier.model)
+    unlisted = engine.prices.unlisted(provider, tier.model)
+    if unlisted:
+        return Check(title, ok=False, detail=unlisted, fix=fix)
+    if price is None:
+        strict = engine.config.settings.budget_mode == "strict"
+        return Check(
+            title,
+            not strict,
+            f"{tier.model}: nobody knows its price",
+            f"add {tier.model} to prices in models.json, or set budget_mode to soft",
+        )
+    said = f"{tier.model} ${price.input:.3g} in, ${price.output:.3g} out per million tokens"
+    return Check(title, ok=True, detail=f"{said} ({price.source})")
+
+
+def _workers(engine: Engine) -> list[Check]:
+    found = Identities(find_root(engine.environ)).all()
+    if not found:
+        said = "none; `workers-tui worker presets` lists providers"
+        return [Check("agent workers", ok=True, detail=said)]
+    return [
+        Check(f"worker {one.name}", ok=False, detail=one.problem,
+              fix=f"workers-tui worker set-key {one.name}")
+        if one.problem
+        else Check(f"worker {one.name}", ok=True, detail=f"{one.model} at {one.base_url}")
+        for one in found
+    ]  # fmt: skip
+
+
+def _local(engine: Engine, found: Sequence[LocalServer]) -> list[Check]:
+    known = {provider.base_url for provider in engine.providers.all()}
+    known |= {url.replace("localhost", "127.0.0.1") for url in known}
+    return [
+        Check("local server", ok=True, detail=one.told, fix=one.offer)
+        for one in found
+        if one.base_url not in known
+    ]
+
+
+async def check_sandbox() -> Check:
+    """A file inside is read, one beside the root is refused, as in every call."""
+    with tempfile.TemporaryDirectory() as place:
+        root = Path(place) / "root"
+        root.mkdir()
+        (root / "inside").write_text("x", encoding="utf-8")
+        (Path(place) / "root-outside").write_text("x", encoding="utf-8")
+        sandbox = Sandbox([root])
+        try:
+            await sandbox.read(["inside"], max_file_bytes=10)
+            await sandbox.read(["../root-outside"], max_file_bytes=10)
+        except SandboxRefused:
+            return Check("sandbox", ok=True, detail="reads inside, refuses outside")
+        except WorkersError as error:
+            return Check("sandbox", ok=False, detail=str(error), fix="report this with the log")
+    return Check("sandbox", ok=False, detail="it lets paths out", fix="do not use it; report this")
+
+
+async def _store(engine: Engine) -> Check:
+    path = engine.home.store_db
+
+    def look(conn: sqlite3.Connection) -> str:
+        return str(conn.execute("PRAGMA quick_check(1)").fetchone()[0])
+
+    try:
+        said = await engine.store.read(look)
+    except WorkersError as error:
+        return Check("store", ok=False, detail=str(error), fix=f"look at {path}")
+    if said != "ok":
+        fix = f"move {path} away: it is rebuilt from usage.jsonl"
+        return Check("store", ok=False, detail=said, fix=fix)
+    free = (await asyncio.to_thread(shutil.disk_usage, path.parent)).free
+    health = await engine.ledger.health()
+    detail = f"{path}: {health.rows} ledger rows, {free // 1_000_000:,} MB free"
+    if health.bad_rows:
+        detail += f", {health.bad_rows} bad rows in usage.jsonl"
+    enough = free >= LEAST_FREE_BYTES
+    return Check("store", enough, detail, None if enough else "free disk space")

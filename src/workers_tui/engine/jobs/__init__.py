@@ -1,0 +1,1 @@
+"""Jobs: their values, states, table and result files."""

@@ -1,0 +1,344 @@
+"""The table of jobs and what the board shows of it. Only this module changes a job.
+
+The table is the truth for every engine and front end of this user; the board
+shows the same values live. A change is committed before anybody sees it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from workers_tui.engine.board import Board, Key, Topic
+from workers_tui.engine.clock import Clock
+from workers_tui.engine.errors import StoreError, UnknownJob, WrongUse
+from workers_tui.engine.jobs import job_rows
+from workers_tui.engine.jobs.job import (
+    ENDED,
+    LIVE,
+    CallRequest,
+    Job,
+    JobKind,
+    JobState,
+    Origin,
+    Question,
+    Sent,
+    WaitingFor,
+)
+from workers_tui.engine.jobs.job_rows import MIGRATIONS, Filter
+from workers_tui.engine.jobs.job_steps import (
+    advance,
+    correct,
+    new_id,
+    plain_id,
+    states_of,
+    unknown_id,
+)
+from workers_tui.engine.jobs.results import sweep
+from workers_tui.engine.money import Cost
+from workers_tui.engine.store.store import Store
+
+__all__ = [
+    "ENDED",
+    "MIGRATIONS",
+    "CallRequest",
+    "Job",
+    "JobKind",
+    "JobState",
+    "Jobs",
+    "Origin",
+    "Question",
+    "Sent",
+    "WaitingFor",
+]
+
+log = logging.getLogger(__name__)
+
+SHOWN = 500
+"""Ended jobs that stay on the board; older ones are in the table."""
+SWEEP_EVERY = timedelta(hours=6)
+"""How often old results are looked for, while there is work."""
+SAVE_AGAIN = 30.0
+"""Seconds before an end that the store did not take is offered again."""
+
+
+class Jobs:
+    """Every job of this user."""
+
+    def __init__(
+        self, store: Store, board: Board, clock: Clock, engine_id: str, results: Path
+    ) -> None:
+        self._store = store
+        self._board = board
+        self._clock = clock
+        self._engine = engine_id
+        self._results = results
+        self._shown: dict[str, dict[str, Any]] = {}
+        self._changes: dict[str, int] = {}
+        self._unsaved: dict[str, dict[str, Any]] = {}
+        self._seen: int | None = None
+        self._ended: dict[str, asyncio.Event] = {}
+        self._cancel: Callable[[str, str], None] | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._look_again = False
+        self._closed = False
+        self._swept: datetime | None = None
+        self._sweeping: asyncio.Task[None] | None = None
+        store.on_foreign_commit(self._bell)
+
+    async def load(self) -> None:
+        """Put the newest jobs of all engines on the board; call once at start."""
+        newest, jobs = await self._store.read(lambda conn: job_rows.newest(conn, SHOWN))
+        self._seen = newest
+        for job in jobs:
+            self._put(job, newest)
+        await self.refresh()  # a bell that rang meanwhile was not followed
+
+    async def create(self, job: Job) -> Job:
+        """Add a job. It gets an id, this engine and a result path where it has none."""
+        self._sweep_now_and_then()
+        given = job.id
+        while True:
+            fresh = job_rows.clean(self._complete(replace(job, id=given or new_id())))
+            try:
+                change = await self._store.write(partial(job_rows.insert, job=fresh), durable=False)
+            except sqlite3.IntegrityError:
+                if given:
+                    raise WrongUse(f"there is a job {given} already") from None
+                continue  # one in 33 million: the id is taken
+            self._put(fresh, change)
+            return fresh
+
+    async def change(self, job_id: str, **changes: Any) -> Job:
+        """Commit changes of a job and show them; return the new value.
+
+        Times, and what a state does not need, are filled in or cleared. Raises
+        WrongUse for a step no job may take, UnknownJob.
+        """
+        shown = self._shown.pop(job_id, {})
+        now = self._clock.now()
+
+        def work(conn: sqlite3.Connection) -> tuple[int, Job]:
+            old = job_rows.get(conn, job_id)
+            if old is None:
+                raise UnknownJob(f"there is no job {job_id}")
+            if old.state.ended:
+                new = correct(old, changes)
+            else:
+                new = job_rows.clean(advance(old, {**shown, **changes}, now))
+            if new.state.ended:
+                job_rows.drop_cancels(conn, [job_id])
+            return job_rows.update(conn, new), new
+
+        ends = changes.get("state") in ENDED
+        try:
+            number, new = await self._store.write(work, durable=ends)
+        except StoreError:
+            self._shown[job_id] = {**shown, **self._shown.get(job_id, {})}
+            if ends:
+                self._unsaved[job_id] = changes
+            raise
+        if new.state.ended:
+            self._unsaved.pop(job_id, None)
+        self._put(new, number)
+        return new
+
+    async def save_late(self) -> None:
+        """Commit ends that the store did not take, once it does; until cancelled."""
+        while True:
+            await self._clock.sleep(SAVE_AGAIN)
+            for job_id, changes in list(self._unsaved.items()):
+                del self._unsaved[job_id]  # it comes back when the store fails again
+                try:
+                    await self.change(job_id, **changes)
+                except (StoreError, WrongUse) as error:
+                    log.warning("the end of job %s is not saved: %s", job_id, error)
+
+    async def correct_cost(self, job_id: str, cost: Cost | None) -> None:
+        """Give an ended job its final cost; one that is live, or gone, is left alone."""
+
+        def work(conn: sqlite3.Connection) -> tuple[int, Job] | None:
+            old = job_rows.get(conn, job_id)
+            if old is None or not old.state.ended or old.cost == cost:
+                return None
+            new = replace(old, cost=cost)
+            return job_rows.update(conn, new), new
+
+        changed = await self._store.write(work)
+        if changed is not None:
+            self._put(changed[1], changed[0])
+
+    def show(self, job_id: str, **changes: Any) -> Job:
+        """Show changes on the board only, such as counts while text streams in.
+
+        The next `change` of a live job commits them along with its own.
+        """
+        job = self._board.get(Key(Topic.JOB, job_id))
+        if not isinstance(job, Job):
+            raise UnknownJob(f"there is no job {job_id} on the board")
+        if not job.state.ended:
+            self._shown.setdefault(job_id, {}).update(changes)
+            job = replace(job, **changes)
+            self._board.put(Key(Topic.JOB, job_id), job)
+        return job
+
+    async def get(self, job_id: str) -> Job:
+        """The job with this id; letters that look alike are taken as meant."""
+        wanted = plain_id(job_id)
+        job = self._board.get(Key(Topic.JOB, wanted)) or await self._store.read(
+            lambda conn: job_rows.get(conn, job_id) or job_rows.get(conn, wanted)
+        )
+        if isinstance(job, Job):
+            return job
+        ids = await self._store.read(job_rows.newest_ids)
+        raise UnknownJob(unknown_id(job_id, ids))
+
+    async def find(  # noqa: PLR0913 - each is one way to narrow the list
+        self,
+        *,
+        state: JobState | str | Iterable[JobState] | None = None,
+        kind: JobKind | None = None,
+        text: str | None = None,
+        tier: str | None = None,
+        worker: str | None = None,
+        project: str | None = None,
+        session: str | None = None,
+        since: datetime | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[Job]:
+        """Jobs of all days and engines, newest first."""
+        states = states_of(state)
+        wanted = Filter(states, kind, text, tier, worker, project, session, since)
+        jobs = await self._store.read(lambda conn: job_rows.find(conn, wanted, limit, offset))
+        return [self._live(job) for job in jobs]
+
+    async def ended(self, job_id: str) -> Job:
+        """Wait until a job has ended, whichever engine runs it."""
+        while True:
+            bell = self._ended.setdefault(job_id, asyncio.Event())
+            job = await self.get(job_id)
+            if job.state.ended:
+                self._ended.pop(job_id, None)
+                return job
+            await bell.wait()
+
+    async def ask_cancel(self, job_id: str, by: str) -> None:
+        """Ask the engine that runs a job to cancel it; nothing happens to an ended one."""
+        job = await self.get(job_id)
+        if job.state.ended:
+            return
+        if job.engine == self._engine and self._cancel is not None:
+            self._cancel(job.id, by)
+            return
+        await self._store.write(lambda conn: job_rows.add_cancel(conn, job.id, by))
+
+    def on_cancel(self, callback: Callable[[str, str], None]) -> None:
+        """Be told (job id, by whom) when a job of this engine is to be cancelled."""
+        self._cancel = callback
+
+    async def refresh(self) -> None:
+        """Take over what other engines wrote since the last look."""
+        seen = self._seen
+        if seen is None:
+            return  # nothing is shown yet; `load` will take everything
+
+        def work(
+            conn: sqlite3.Connection,
+        ) -> tuple[list[tuple[int, Job]], list[tuple[str, str]]]:
+            return job_rows.changed_since(conn, seen), job_rows.cancels_for(conn, self._engine)
+
+        changed, cancels = await self._store.read(work)
+        for number, job in changed:
+            self._seen = max(self._seen or 0, number)
+            self._put(job, number)
+        if cancels and self._cancel is not None:
+            taken = [job_id for job_id, _ in cancels]
+            await self._store.write(lambda conn: job_rows.drop_cancels(conn, taken))
+            for job_id, by in cancels:
+                self._cancel(job_id, by)
+
+    async def close(self) -> None:
+        """End what runs in the background here."""
+        self._closed = True
+        tasks = [task for task in (self._looking, self._sweeping) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _bell(self) -> None:
+        if self._closed:
+            return
+        self._look_again = True
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.get_running_loop().create_task(self._look())
+
+    async def _look(self) -> None:
+        while self._look_again:
+            self._look_again = False
+            try:
+                await self.refresh()
+            except StoreError as error:
+                log.warning("cannot look for other engines' jobs: %s", error)
+
+    def _sweep_now_and_then(self) -> None:
+        now = self._clock.now()
+        if self._swept is None or abs(now - self._swept) > SWEEP_EVERY:
+            self._swept = now
+            self._sweeping = asyncio.get_running_loop().create_task(self._sweep(now))
+
+    async def _sweep(self, now: datetime) -> None:
+        """Remove results that are too old or too much, never those of live jobs."""
+        try:
+            live = await self.find(state=LIVE, limit=1_000_000)
+        except StoreError as error:
+            log.warning("old results stay: %s", error)
+            return
+        in_use = frozenset(job.id for job in live)
+        gone = await asyncio.to_thread(sweep, self._results, now, in_use)
+        if gone:
+            log.info("removed %d old results", len(gone))
+
+    def _complete(self, job: Job) -> Job:
+        return replace(
+            job,
+            engine=job.engine or self._engine,
+            result_path=job.result_path or self._results / f"{job.id}.txt",
+        )
+
+    def _live(self, job: Job) -> Job:
+        shown = self._shown.get(job.id)
+        return replace(job, **shown) if shown and not job.state.ended else job
+
+    def _put(self, job: Job, number: int) -> None:
+        """Show a committed value; one that was overtaken is dropped."""
+        if number < self._changes.get(job.id, 0):
+            return
+        if self._seen is not None and number == self._seen + 1:
+            self._seen = number
+        self._changes[job.id] = number
+        if job.state.ended:
+            self._shown.pop(job.id, None)
+        self._board.put(Key(Topic.JOB, job.id), self._live(job))
+        if job.state.ended:
+            bell = self._ended.pop(job.id, None)
+            if bell is not None:
+                bell.set()
+            self._forget_old()
+
+    def _forget_old(self) -> None:
+        names = self._board.names(Topic.JOB)
+        if len(names) < SHOWN * 1.2:
+            return
+        for name in names[: len(names) - SHOWN]:
+            job = self._board.get(Key(Topic.JOB, name))
+            if job.state.ended:
+                self._board.drop(Key(Topic.JOB, name))
+                self._changes.pop(name, None)

@@ -1,0 +1,1 @@
+"""models.json, keys and providers."""

@@ -1,0 +1,336 @@
+"""The daily cap: reserve, settle, release. Cap arithmetic lives only here.
+
+A hold is on disk before any byte of a request leaves. Booking a request, its
+sums and the end of its hold are one transaction, so a crash at any point
+leaves either the hold or the bill.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from zoneinfo import ZoneInfo
+
+from workers_tui.engine.board import Board, Key, Topic
+from workers_tui.engine.clock import Clock
+from workers_tui.engine.errors import BudgetRefused, StoreError
+from workers_tui.engine.jobs.job import JobKind
+from workers_tui.engine.money import Cost, CostSource, Pico, text_usd
+from workers_tui.engine.spending import holds, ledger_rows
+from workers_tui.engine.spending.entry import MOST_PICO, Row, plausible
+from workers_tui.engine.spending.holds import MIGRATIONS, Hold
+from workers_tui.engine.spending.ledger import Entry, Ledger
+from workers_tui.engine.spending.spend import BudgetRules, Spend, look
+from workers_tui.engine.store import facts
+from workers_tui.engine.store.store import Store
+
+__all__ = ["MIGRATIONS", "Ask", "Budget", "BudgetRules", "Hold", "Spend"]
+
+log = logging.getLogger(__name__)
+
+OnWait = Callable[[str], Awaitable[None]]
+
+LOOK_AGAIN = 30.0
+"""Seconds after which a waiting request looks again although no bell rang."""
+REFRESH_EVERY = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What one request may cost."""
+
+    call: str
+    """Unique id of the request."""
+    job: str
+    kind: JobKind
+    provider: str
+    model: str
+    hold_pico: Pico
+    """Its upper bound (strict) or estimate (soft); 0 for loopback and flat-rate plans."""
+    estimate_pico: Pico
+    """What to book when nobody learns what it cost: the list price."""
+
+
+@dataclass(frozen=True, slots=True)
+class _NoRoom:
+    """There will be room only when holds settle."""
+
+    spend: Spend
+
+
+class Budget:
+    """Money set aside and booked, against one cap for all engines of the user."""
+
+    def __init__(
+        self,
+        store: Store,
+        board: Board,
+        clock: Clock,
+        rules: Callable[[], BudgetRules],
+        ledger: Ledger,
+        *,
+        engine_id: str,
+    ) -> None:
+        self._store = store
+        self._board = board
+        self._clock = clock
+        self._rules = rules
+        self._ledger = ledger
+        self._engine = engine_id
+        self._zone_setting: str | None = None
+        self._bell = asyncio.Event()
+        self._rung: tuple[object, ...] | None = None
+        self._turn = 0
+        self._closed = False
+        self._owed: dict[str, tuple[Hold, Entry | None]] = {}
+        """What the store did not take: a bill to book, or nothing to pay for a hold."""
+        self._tasks: set[asyncio.Task[object]] = set()
+        store.on_foreign_commit(self._refresh_soon)
+
+    async def reserve(self, ask: Ask, on_wait: OnWait | None = None) -> Hold:
+        """Set money aside; on return the hold is on disk.
+
+        Waits while only other holds stand in the way, telling `on_wait` why.
+        Raises BudgetRefused when the cap has no room.
+        """
+        told = ""
+        while True:
+            bell = self._bell
+            answer = await self._try(ask)
+            if isinstance(answer, Hold):
+                return answer
+            why = _why_it_waits(ask, answer.spend)
+            if on_wait is not None and why != told:
+                told = why
+                await on_wait(why)
+            await self._for_room(bell, answer.spend)
+
+    async def settle(self, hold: Hold, entry: Entry) -> None:
+        """Book what a request cost and end its hold, in one transaction.
+
+        A request that was booked as an estimate before (its engine seemed
+        dead) is corrected. On return the row is on disk and in usage.jsonl.
+        A bill that the store does not take is offered again each minute.
+        """
+        try:
+            await self._settle(hold, entry)
+        except StoreError:
+            self._owed[hold.call] = (hold, entry)
+            raise
+
+    async def _settle(self, hold: Hold, entry: Entry) -> None:
+        rules, now = self._rules(), self._clock.now()
+
+        def work(conn: sqlite3.Connection) -> tuple[Row | None, Spend]:
+            kept = holds.get(conn, hold.call) or hold
+            holds.drop(conn, hold.call)
+            zone = self._zone(conn, rules)
+            row = _book(conn, kept, entry, rules, zone)
+            return row, look(conn, now, zone, rules)
+
+        row, spend = await self._store.write(work)
+        self._show(spend)
+        if row is not None:
+            await self._ledger.booked(row)
+
+    async def release(self, hold: Hold) -> None:
+        """Let go of money: nothing was sent."""
+        try:
+            await self._write_and_look(lambda conn: holds.drop(conn, hold.call))
+        except StoreError:
+            self._owed[hold.call] = (hold, None)
+            raise
+
+    async def note_generation(self, hold: Hold, generation_id: str) -> None:
+        """Remember with what a request's bill can be asked for, should we die now."""
+        await self._store.write(
+            lambda conn: holds.note_generation(conn, hold.call, generation_id), durable=False
+        )
+
+    async def refresh(self) -> Spend:
+        """Compute today's money anew, show it, and let waiting requests look again."""
+        rules = self._rules()
+        if rules.timezone != self._zone_setting:
+            return await self._write_and_look(lambda _conn: None)
+        while True:
+            turn, now = self._turn, self._clock.now()
+            spend = await self._store.read(partial(_look_only, now=now, rules=rules))
+            if turn == self._turn:
+                self._show(spend)
+                return spend
+
+    async def keep_fresh(self) -> None:
+        """Refresh at midnight and every minute, until cancelled; a store may fail meanwhile."""
+        while True:
+            left = REFRESH_EVERY
+            try:
+                await self._book_owed()
+                spend = await self.refresh()
+                left = (spend.resets_at - self._clock.now()).total_seconds()
+            except StoreError as error:
+                log.warning("cannot look at the day's spend: %s", error)
+            await self._clock.sleep(min(REFRESH_EVERY, max(0.5, left)))
+
+    async def _book_owed(self) -> None:
+        for call, (hold, entry) in list(self._owed.items()):
+            del self._owed[call]  # it comes back when the store fails again
+            await (self.release(hold) if entry is None else self.settle(hold, entry))
+
+    async def close(self) -> None:
+        """End what runs in the background here."""
+        self._closed = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _try(self, ask: Ask) -> Hold | _NoRoom:
+        rules, now = self._rules(), self._clock.now()
+
+        def work(conn: sqlite3.Connection) -> tuple[Hold | _NoRoom, Spend]:
+            zone = self._zone(conn, rules)
+            spend = look(conn, now, zone, rules)
+            pico = 0 if rules.cap_pico is None else max(0, ask.hold_pico)
+            if not _fits(pico, spend):
+                return _NoRoom(spend), spend
+            hold = Hold(
+                ask.call, ask.job, ask.kind, ask.provider, ask.model, spend.day, pico,
+                min(max(0, ask.estimate_pico), MOST_PICO), now, self._engine,
+            )  # fmt: skip
+            holds.add(conn, hold)
+            return hold, _with_hold(spend, pico)
+
+        try:
+            answer, spend = await self._store.write(work)
+        except asyncio.CancelledError:
+            # The work may be done all the same: take the hold back behind it.
+            self._store.post(lambda conn: holds.drop(conn, ask.call))
+            self._refresh_soon()
+            raise
+        self._show(spend, ring=False)
+        return answer
+
+    async def _for_room(self, bell: asyncio.Event, spend: Spend) -> None:
+        """Until a hold ends, the cap or the day changes, here or in another process."""
+        left = (spend.resets_at - self._clock.now()).total_seconds()
+        if left <= 0:
+            return
+        waits = [
+            asyncio.ensure_future(bell.wait()),
+            asyncio.ensure_future(self._clock.sleep(min(LOOK_AGAIN, left))),
+        ]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    async def _write_and_look(self, change: Callable[[sqlite3.Connection], object]) -> Spend:
+        rules, now = self._rules(), self._clock.now()
+
+        def work(conn: sqlite3.Connection) -> Spend:
+            change(conn)
+            return look(conn, now, self._zone(conn, rules), rules)
+
+        spend = await self._store.write(work)
+        self._zone_setting = rules.timezone
+        self._show(spend)
+        return spend
+
+    def _zone(self, conn: sqlite3.Connection, rules: BudgetRules) -> ZoneInfo:
+        """A setting that is new here wins; otherwise what the engines agreed on."""
+        changed = rules.timezone if rules.timezone != self._zone_setting else None
+        return facts.settle_zone(conn, changed)
+
+    def _show(self, spend: Spend, *, ring: bool = True) -> None:
+        self._turn += 1
+        self._board.put(Key(Topic.SPEND), spend)
+        rung, self._rung = self._rung, _room(spend) if ring else None
+        if ring and rung != self._rung:
+            self._bell.set()
+            self._bell = asyncio.Event()
+
+    async def _refresh_quietly(self) -> None:
+        try:
+            await self.refresh()
+        except StoreError as error:
+            log.warning("cannot look at the day's spend: %s", error)
+
+    def _refresh_soon(self) -> None:
+        if self._closed:
+            return
+        loop = asyncio.get_running_loop()
+        task: asyncio.Task[object] = loop.create_task(self._refresh_quietly())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _look_only(conn: sqlite3.Connection, now: datetime, rules: BudgetRules) -> Spend:
+    return look(conn, now, facts.zone_of(conn), rules)
+
+
+def _room(spend: Spend) -> tuple[object, ...]:
+    """What decides whether a waiting request may go."""
+    return spend.day, spend.cap_pico, spend.spent_pico, spend.held_pico
+
+
+def _fits(pico: Pico, spend: Spend) -> bool:
+    """True when a hold fits now, False when it may later; raises when it cannot."""
+    cap = spend.cap_pico
+    if cap is None or pico == 0:
+        return True
+    if spend.spent_pico + pico > cap:
+        raise BudgetRefused(_why_refused(pico, spend))
+    return spend.spent_pico + spend.held_pico + pico <= cap
+
+
+def _with_hold(spend: Spend, pico: Pico) -> Spend:
+    free = None if spend.free_pico is None else spend.free_pico - pico
+    return replace(spend, held_pico=spend.held_pico + pico, holds=spend.holds + 1, free_pico=free)
+
+
+def _book(
+    conn: sqlite3.Connection, hold: Hold, entry: Entry, rules: BudgetRules, zone: ZoneInfo
+) -> Row | None:
+    entry = replace(entry, generation_id=entry.generation_id or hold.generation_id)
+    if ledger_rows.get(conn, entry.call) is not None:
+        return ledger_rows.correct(conn, entry.call, entry.cost, entry.at, zone)
+    cost = plausible(entry.cost)
+    return ledger_rows.add(conn, entry, hold.day, _charge(cost, hold, rules), zone)
+
+
+def _charge(cost: Cost, hold: Hold, rules: BudgetRules) -> Pico:
+    """What a call counts against the cap.
+
+    One whose bill is still to come counts as much as it may cost, so that the
+    bill cannot break the cap; one that nobody will ever know, its estimate.
+    """
+    if cost.pico is not None:
+        return cost.pico
+    most = max(hold.pico, hold.estimate_pico)
+    known = most if cost.source is CostSource.PENDING else hold.estimate_pico
+    return known or rules.unknown_charge_pico
+
+
+def _why_refused(pico: Pico, spend: Spend) -> str:
+    return (
+        f"no room under the daily cap: spent {text_usd(spend.spent_pico)}, held"
+        f" {text_usd(spend.held_pico)}, this call up to {text_usd(pico)}, cap"
+        f" {text_usd(spend.cap_pico or 0)}; {_resets(spend)}"
+    )
+
+
+def _why_it_waits(ask: Ask, spend: Spend) -> str:
+    return (
+        f"waits for {spend.holds} running calls to settle: spent {text_usd(spend.spent_pico)},"
+        f" held {text_usd(spend.held_pico)}, this call up to {text_usd(ask.hold_pico)}, cap"
+        f" {text_usd(spend.cap_pico or 0)}"
+    )
+
+
+def _resets(spend: Spend) -> str:
+    return f"the day ends {spend.resets_at:%Y-%m-%d %H:%M} UTC ({spend.timezone})"

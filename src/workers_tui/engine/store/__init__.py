@@ -1,0 +1,1 @@
+"""SQLite files shared by every engine of the user: transactions, locks, days."""

@@ -1,0 +1,218 @@
+"""One SQLite file, shared by every engine of the user. Only this module runs transactions.
+
+One writer thread per file and process: works that wait together share one
+commit, and a work that fails takes nothing of the others with it. What a
+write returned is on disk. Nouns own their tables; here are none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from workers_tui.engine.errors import StoreError
+from workers_tui.engine.store import store_file
+from workers_tui.engine.store.store_file import Migration
+from workers_tui.engine.store.transactions import Item, Transactions, Work
+
+__all__ = ["Migration", "Store"]
+
+T = TypeVar("T")
+
+LOOK_EVERY = 0.15
+"""Seconds between looks for commits of other processes."""
+GROUP = 64
+"""Works that may share one commit."""
+READERS = 2
+"""A slow read, such as a search, lets a quick one pass."""
+
+
+@dataclass(slots=True)
+class _Bells:
+    """Who wants to know about commits of other processes, and what was seen last."""
+
+    calls: list[Callable[[], None]] = field(default_factory=list)
+    version: int = 0
+    looked: float = 0.0
+
+
+class Store:
+    """Transactions on one file."""
+
+    def __init__(self, path: Path, known: int, *, durable: bool) -> None:
+        self.path = path
+        self.set_aside: Path | None = None
+        """Where a damaged file was put when this one was opened."""
+        self._transactions = Transactions(path, known, durable=durable)
+        self._loop = asyncio.get_running_loop()
+        self._works: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
+        self._reads: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
+        self._bells = _Bells()
+        self._closed = False
+        self._threads = [
+            threading.Thread(target=self._write_all, name=f"{path.name} writer", daemon=True),
+            *(
+                threading.Thread(target=self._read_all, name=f"{path.name} reader", daemon=True)
+                for _ in range(READERS)
+            ),
+        ]
+
+    @classmethod
+    async def open(
+        cls, path: Path, migrations: Sequence[Migration], *, durable: bool = True
+    ) -> Store:
+        """Open or create the file, bring its schema up to date, start the threads.
+
+        A damaged file is set aside first (`set_aside`). `durable` flushes every
+        commit to the disk; without it a power failure may take the newest ones.
+        Raises StoreNewer or StoreUnusable.
+        """
+        store = cls(path, len(migrations), durable=durable)
+        store.set_aside = await asyncio.to_thread(store_file.prepare, path, migrations)
+        store._transactions.inode = await asyncio.to_thread(lambda: path.stat().st_ino)
+        for thread in store._threads:
+            thread.start()
+        return store
+
+    async def write(self, work: Callable[[sqlite3.Connection], T], *, durable: bool = True) -> T:
+        """Run `work` in a transaction of the writer thread; on return it is committed.
+
+        `work` touches nothing but the connection and may run again after a
+        failure of its neighbours. It is done even when the caller is cancelled
+        meanwhile. `durable=False` survives the end of the process but perhaps
+        not a power failure. Raises what `work` raises, or StoreError.
+        """
+        result: T = await self._submit(self._works, work, durable)
+        return result
+
+    def post(self, work: Callable[[sqlite3.Connection], object]) -> None:
+        """Queue a work without waiting: it runs after every write asked for before."""
+        future = self._submit(self._works, work, durable=True)
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` on a snapshot that holds everything committed so far."""
+        result: T = await self._submit(self._reads, work, durable=False)
+        return result
+
+    def on_foreign_commit(self, bell: Callable[[], None]) -> None:
+        """Call `bell` in the loop within 200 ms of a commit by another process."""
+        self._bells.calls.append(bell)
+
+    async def close(self) -> None:
+        """Finish what is queued and close the connections."""
+        if self._closed:
+            return
+        self._closed = True
+        self._works.put(None)
+        for _ in range(READERS):
+            self._reads.put(None)
+        for thread in self._threads:
+            if thread.ident is not None:
+                await asyncio.to_thread(thread.join)
+
+    def _submit(
+        self, works: queue.SimpleQueue[Item | None], work: Work, durable: bool
+    ) -> asyncio.Future[Any]:
+        if self._closed:
+            raise StoreError(f"{self.path.name} is closed")
+        future: asyncio.Future[Any] = self._loop.create_future()
+        works.put(Item(work, future, durable))
+        return future
+
+    # the writer thread
+
+    def _write_all(self) -> None:
+        conn: sqlite3.Connection | None = None
+        open_ = True
+        while open_:
+            items, open_ = self._next_group()
+            try:
+                conn = conn or self._transactions.connect()
+            except sqlite3.Error as error:
+                _fail(items, self._transactions.explain(error))
+            else:
+                self._transactions.write(conn, items)
+            self._deliver(items)
+            if conn is not None:
+                self._look_for_others(conn)
+        if conn is not None:
+            conn.close()
+
+    def _next_group(self) -> tuple[list[Item], bool]:
+        """The works that wait now, or none after a while; False at the end."""
+        items: list[Item] = []
+        try:
+            item = self._works.get(timeout=LOOK_EVERY)
+            while True:
+                if item is None:
+                    return items, False
+                items.append(item)
+                if len(items) == GROUP:
+                    break
+                item = self._works.get_nowait()
+        except queue.Empty:
+            pass
+        return items, True
+
+    def _look_for_others(self, conn: sqlite3.Connection) -> None:
+        """Our own commits leave this connection's data_version as it is."""
+        now, bells = time.monotonic(), self._bells
+        if now - bells.looked < LOOK_EVERY / 2 or not bells.calls:
+            return
+        try:
+            (version,) = conn.execute("PRAGMA data_version").fetchone()
+        except sqlite3.Error:
+            return  # the next write will tell what is wrong
+        if bells.looked and version != bells.version:
+            for bell in bells.calls:
+                self._call(bell)
+        bells.version, bells.looked = version, now
+
+    # the reader threads
+
+    def _read_all(self) -> None:
+        conn: sqlite3.Connection | None = None
+        while (item := self._reads.get()) is not None:
+            try:
+                conn = conn or self._transactions.connect()
+            except sqlite3.Error as error:
+                _fail([item], self._transactions.explain(error))
+            else:
+                self._transactions.read(conn, item)
+            self._deliver([item])
+        if conn is not None:
+            conn.close()
+
+    # both
+
+    def _deliver(self, items: list[Item]) -> None:
+        if items:
+            self._call(lambda: _resolve(items))
+
+    def _call(self, callback: Callable[[], None]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop ended before its works did
+            self._loop.call_soon_threadsafe(callback)
+
+
+def _fail(items: list[Item], error: BaseException) -> None:
+    for item in items:
+        item.error = error
+
+
+def _resolve(items: list[Item]) -> None:
+    for item in items:
+        if item.future.cancelled():
+            continue
+        if item.error is not None:
+            item.future.set_exception(item.error)
+        else:
+            item.future.set_result(item.outcome)

@@ -1,0 +1,1 @@
+"""Claude Code's transcripts, read once, and the savings folded from them."""

@@ -1,0 +1,331 @@
+"""What the transcripts said, kept in index.db: one row per message, sums per cell.
+
+Functions on a connection, for whoever runs the transaction. They work whatever
+order files and processes come in: a line that was taken before changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from json import dumps
+from sqlite3 import Connection
+from typing import Any, NamedTuple
+
+import msgspec
+
+from workers_tui.engine.transcripts.cells import CellKey, Sums, zone
+from workers_tui.engine.transcripts.index_rows import Gains, Row, add_to_cells
+from workers_tui.engine.transcripts.index_tables import MIGRATIONS
+from workers_tui.engine.transcripts.messages import Merging
+from workers_tui.engine.transcripts.transcript_files import Source, TranscriptFile
+from workers_tui.engine.transcripts.transcript_lines import Loose, Message, hashed, seconds
+from workers_tui.engine.transcripts.transcripts import News, Place
+
+__all__ = ["MIGRATIONS", "CellKey", "FileNews", "apply", "places", "prepare_sources"]
+
+MANY = 500
+"""Keys asked for in one statement."""
+COLUMNS = "messages,input,output,creation,creation_1h,read,web,fast,odd,unfinished"
+
+
+class FileNews(NamedTuple):
+    """The news of one file, and the place from which it was read."""
+
+    file: TranscriptFile
+    begun: Place | None
+    news: News
+
+
+_place_decoder = msgspec.msgpack.Decoder(Place)
+_loose_decoder = msgspec.msgpack.Decoder(tuple[str, Loose])
+
+
+def prepare_sources(conn: Connection, sources: Sequence[Source]) -> dict[Source, int]:
+    """The ids of the sources, new ones entered; days are moved when the time zone changed."""
+    _move_days(conn)
+    ids = {}
+    for source in sources:
+        conn.execute(
+            "INSERT OR IGNORE INTO source (owner, root, salt) VALUES (?, ?, ?)",
+            (source.owner, source.root, hashed(f"{source.owner}\0{source.root}")),
+        )
+        (ids[source],) = conn.execute(
+            "SELECT id FROM source WHERE owner = ? AND root = ?", (source.owner, source.root)
+        ).fetchone()
+    return ids
+
+
+def _move_days(conn: Connection) -> None:
+    row = conn.execute("SELECT value FROM note WHERE name = 'zone'").fetchone()
+    if row == (zone(),):
+        return
+    conn.execute("INSERT OR REPLACE INTO note VALUES ('zone', ?)", (zone(),))
+    conn.execute("DELETE FROM cell")
+    gains = Gains()
+    for values in conn.execute("SELECT * FROM message"):
+        gains.add(Row(*values), 1)
+    add_to_cells(conn, gains.sums())
+
+
+def places(conn: Connection, source: int) -> dict[str, Place]:
+    """How far each file of a source was read."""
+    rows = conn.execute("SELECT path, place FROM file WHERE source = ?", (source,))
+    decode = _place_decoder.decode
+    return {path: decode(raw) for path, raw in rows}
+
+
+def apply(conn: Connection, source: int, batch: Sequence[FileNews]) -> dict[CellKey, Sums]:
+    """Take the news of some files of one source; returns what the cells gained."""
+    work = _Apply(conn, source)
+    work.load(batch)
+    for item in batch:
+        work.take(item)
+    return work.finish()
+
+
+@dataclass(slots=True)
+class _Names:
+    """Ids of names, asked for once per transaction."""
+
+    conn: Connection
+    known: dict[tuple[str, Any, str], int] = field(default_factory=dict)
+    told: set[int] = field(default_factory=set)
+    """Projects whose directory was noted."""
+
+    def model(self, name: str) -> int:
+        return self._id("model", None, name, "name")
+
+    def project(self, source: int, slug: str, path: str) -> int:
+        number = self._id("project", source, slug, "source, slug")
+        if path and number not in self.told:
+            self.told.add(number)
+            self.conn.execute(
+                "UPDATE project SET path = ? WHERE id = ? AND path = ''", (path, number)
+            )
+        return number
+
+    def session(self, project: int, name: str) -> int:
+        return self._id("session", project, name, "project, name")
+
+    def _id(self, table: str, parent: int | None, name: str, columns: str) -> int:
+        key = (table, parent, name)
+        if key not in self.known:
+            values = (name,) if parent is None else (parent, name)
+            marks = ", ".join("?" * len(values))
+            where = " AND ".join(f"{column} = ?" for column in columns.split(", "))
+            self.conn.execute(
+                f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})",  # noqa: S608 - our names
+                values,
+            )
+            found = self.conn.execute(f"SELECT id FROM {table} WHERE {where}", values)  # noqa: S608
+            (self.known[key],) = found.fetchone()
+        return self.known[key]
+
+
+class _Apply:
+    """One transaction's worth of news."""
+
+    def __init__(self, conn: Connection, source: int) -> None:
+        self._conn = conn
+        self._source = source
+        self._owner: str
+        self._salt: int
+        (self._owner, self._salt) = conn.execute(
+            "SELECT owner, salt FROM source WHERE id = ?", (source,)
+        ).fetchone()
+        self._names = _Names(conn)
+        self._models: dict[str, int] = {}
+        self._merging = Merging()
+        self._keys: dict[str, int] = {}
+        self._old: dict[str, Row] = {}
+        self._homes: dict[str, int] = {}
+        """Which session row a message that is new here belongs to."""
+        self._touched: set[str] = set()
+        self._files: dict[str, Any] = {}
+        self._read: list[tuple[Any, ...]] = []
+
+    def take(self, item: FileNews) -> None:
+        """Merge one file's news and note how far it was read."""
+        news = item.news
+        project = self._names.project(self._source, item.file.project, news.cwd)
+        self._merging.add(news.messages)
+        merging, sessions = self._merging, dict[str, int]()
+        for message in news.messages:
+            key = message.key
+            if message.loose is not None:
+                key = merging.links[message.loose.lines[0]]
+            if key not in self._homes and key not in self._old:
+                name = merging.messages[key].session
+                if name not in sessions:
+                    sessions[name] = self._names.session(project, name)
+                self._homes[key] = sessions[name]
+            self._touched.add(key)
+        self._note_file(item)
+        if news.delegations or news.returns or news.reads:
+            self._note_delegations(news)
+
+    def load(self, batch: Sequence[FileNews]) -> None:
+        """Bring in what the tables know of these messages and files."""
+        messages = [message for item in batch for message in item.news.messages]
+        self._keys = {message.key: self._name(message.key) for message in messages}
+        names = {name: key for key, name in self._keys.items()}
+        for row in self._rows(names):
+            self._know(row, names[row.key])
+        loose = [message.loose for message in messages if message.loose is not None]
+        links = {self._name(name): name for one in loose for name in (*one.lines, one.slot)}
+        if links:
+            self._load_links(links)
+        paths = [item.file.path for item in batch]
+        select = (
+            f"SELECT path, place, bad, errors FROM file WHERE source = {self._source} AND path IN"  # noqa: S608
+        )
+        self._files = {row[0]: row[1:] for row in self._ask(select, paths)}
+
+    def _load_links(self, names: dict[int, str]) -> None:
+        links = dict(self._ask("SELECT name, message FROM link WHERE name IN", list(names)))
+        for row in self._rows(set(links.values())):
+            if row.loose is not None:
+                self._know(row, _loose_decoder.decode(row.loose)[0])
+        by_row = {row.key: key for key, row in self._old.items()}
+        for name, key in links.items():
+            if key in by_row:
+                self._merging.links.setdefault(names[name], by_row[key])
+
+    def _know(self, row: Row, key: str) -> None:
+        if key in self._old:
+            return
+        loose = _loose_decoder.decode(row.loose)[1] if row.loose else None
+        self._keys[key] = row.key
+        self._old[key] = row
+        self._merging.messages[key] = Message(key, "", "", "", *row[4:11], loose)
+
+    def _name(self, text: str) -> int:
+        """A name that is this source's own: the same message elsewhere differs by the salts."""
+        return hashed(text) ^ self._salt
+
+    def _rows(self, keys: Iterable[int]) -> Iterator[Row]:
+        return (Row(*row) for row in self._ask("SELECT * FROM message WHERE key IN", list(keys)))
+
+    def _ask(self, select: str, keys: Sequence[int | str]) -> list[Any]:
+        rows: list[Any] = []
+        for start in range(0, len(keys), MANY):
+            some = keys[start : start + MANY]
+            marks = ",".join("?" * len(some))
+            rows += self._conn.execute(f"{select} ({marks})", some)
+        return rows
+
+    def finish(self) -> dict[CellKey, Sums]:
+        """Write what changed; returns what the cells gained."""
+        fresh: list[Row] = []
+        changed: list[Row] = []
+        gained = Gains()
+        for key in self._touched:
+            old = self._old.get(key)
+            if old is None:
+                row = self._new_row(key)
+                fresh.append(row)
+                gained.add(row, 1)
+                continue
+            row = self._changed_row(key, old)
+            if old != row:
+                changed.append(row)
+                gained.add(row, 1)
+                gained.add(old, -1)
+        fresh.sort()  # keys are hashes: in their order the table's pages are written once
+        deltas = gained.sums()
+        marks = ",".join("?" * len(Row._fields))
+        self._conn.executemany(f"INSERT OR REPLACE INTO message VALUES ({marks})", fresh + changed)  # noqa: S608
+        links = [(self._name(name), self._keys[key]) for name, key in self._new_links()]
+        self._conn.executemany("INSERT OR REPLACE INTO link VALUES (?, ?)", links)
+        self._conn.executemany(
+            "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?)", self._read
+        )
+        add_to_cells(self._conn, deltas)
+        self._note_twins([row.key for row in fresh])
+        return deltas
+
+    def _new_links(self) -> Iterator[tuple[str, str]]:
+        return ((name, key) for name, key in self._merging.links.items() if key in self._touched)
+
+    def _new_row(self, key: str) -> Row:
+        m = self._merging.messages[key]
+        model = self._models.get(m.model)
+        if model is None:
+            model = self._models[m.model] = self._names.model(m.model)
+        loose = msgspec.msgpack.encode((key, m.loose)) if m.loose is not None else None
+        return Row._make(
+            (self._keys[key], self._homes[key], model, seconds(m.at), m.input, m.output,
+             m.creation, m.creation_1h, m.read, m.web, m.flags, loose)
+        )  # fmt: skip
+
+    def _changed_row(self, key: str, old: Row) -> Row:
+        """The row with what is larger now; session, model and time stay."""
+        m = self._merging.messages[key]
+        loose = msgspec.msgpack.encode((key, m.loose)) if m.loose is not None else None
+        return Row(
+            old.key, old.session, old.model, old.at, m.input, m.output, m.creation,
+            m.creation_1h, m.read, m.web, m.flags, loose,
+        )  # fmt: skip
+
+    def _note_twins(self, keys: list[int]) -> None:
+        """Remember messages that another directory of the same owner has too."""
+        others = self._conn.execute(
+            "SELECT salt FROM source WHERE owner = ? AND id <> ?", (self._owner, self._source)
+        ).fetchall()
+        for (salt,) in others:
+            there = {key ^ self._salt ^ salt: key for key in keys}
+            found = self._ask("SELECT key FROM message WHERE key IN", list(there))
+            self._conn.executemany(
+                "INSERT OR IGNORE INTO twin VALUES (?, ?)",
+                [(there[other], other) for (other,) in found],
+            )
+
+    def _note_file(self, item: FileNews) -> None:
+        news, path = item.news, item.file.path
+        row = self._files.get(path)
+        stored = _place_decoder.decode(row[0]) if row else None
+        if stored is not None and stored != item.begun and _further(stored, news.place):
+            return  # another process has read the same lines and more
+        bad, errors = (0, 0) if row is None or news.afresh else row[1:]
+        place = msgspec.msgpack.encode(news.place)
+        bad, errors = bad + news.bad, errors + news.errors
+        self._read.append(
+            (path, self._source, place, news.place.size, bad, errors, news.place.torn)
+        )
+
+    def _note_delegations(self, news: News) -> None:
+        self._conn.executemany(
+            "INSERT OR IGNORE INTO delegation VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (d.tool_use, d.session, self._source, seconds(d.at), d.tool, dumps(d.files), d.cwd)
+                for d in news.delegations
+            ],
+        )
+        self._conn.executemany(
+            "INSERT OR IGNORE INTO returned VALUES (?, ?, ?)",
+            [(back.tool_use, job, back.chars) for back in news.returns for job in back.jobs],
+        )
+        self._conn.executemany(
+            "INSERT OR IGNORE INTO own_read VALUES (?, ?, ?, ?)",
+            [(read.tool_use, read.session, seconds(read.at), read.path) for read in news.reads],
+        )
+
+
+def _further(stored: Place, mine: Place) -> bool:
+    same = (stored.device, stored.inode) == (mine.device, mine.inode)
+    return same and stored.offset >= mine.offset
+
+
+def batches(items: Iterable[FileNews], messages: int = 6000) -> Iterator[list[FileNews]]:
+    """Groups for short transactions: by messages, not by files."""
+    waiting: list[FileNews] = []
+    count = 0
+    for item in items:
+        waiting.append(item)
+        count += len(item.news.messages) + 1
+        if count >= messages:
+            yield waiting
+            waiting, count = [], 0
+    if waiting:
+        yield waiting

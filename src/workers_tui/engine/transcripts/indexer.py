@@ -1,0 +1,141 @@
+"""Brings the index up to date: lists files, reads what is new, applies it in short steps.
+
+Synchronous, for a thread of its own or a command; the caller gives the
+function that runs a transaction. A file's place is remembered, so a wake-up
+for one file looks at nothing else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from sqlite3 import Connection
+from typing import Any, TypeVar
+
+from workers_tui.engine.transcripts import index
+from workers_tui.engine.transcripts.cells import CellKey, Sums
+from workers_tui.engine.transcripts.index import FileNews
+from workers_tui.engine.transcripts.transcript_files import (
+    Listing,
+    Source,
+    TranscriptFile,
+    file_at,
+    list_files,
+)
+from workers_tui.engine.transcripts.transcript_pool import Task, read_all
+from workers_tui.engine.transcripts.transcripts import Place
+
+T = TypeVar("T")
+Transact = Callable[[Callable[[Connection], T]], T]
+
+
+@dataclass(slots=True)
+class Refreshed:
+    """What a refresh found."""
+
+    deltas: list[dict[CellKey, Sums]] = field(default_factory=list)
+    """What the cells gained, one transaction after the other."""
+    files: int = 0
+    """Files that were read."""
+    errors: int = 0
+    """New messages by which Claude Code tells that the API failed."""
+    delegated: bool = False
+    """Something about delegation was among the news."""
+    unreadable: list[str] = field(default_factory=list)
+    """What could not be listed or read, with the reason."""
+
+
+class Indexer:
+    """One process's view of how far every file was read."""
+
+    def __init__(self, transact: Transact[Any], sources: Sequence[Source]) -> None:
+        self._transact = transact
+        self.sources = list(sources)
+        self.ids: dict[Source, int] = transact(lambda conn: index.prepare_sources(conn, sources))
+        self._places: dict[Source, dict[str, Place]] = {}
+
+    def refresh(self) -> Refreshed:
+        """Look at every directory and take what is new."""
+        done = Refreshed()
+        for source in self.sources:
+            listing = list_files(source)
+            done.unreadable += listing.unreadable
+            self._take(source, listing, done)
+        return done
+
+    def refresh_paths(self, paths: Iterable[str]) -> Refreshed:
+        """Take what is new in these files."""
+        done, wanted = Refreshed(), list(paths)
+        for source in self.sources:
+            files = [file for path in wanted if (file := file_at(source, path)) is not None]
+            self._take(source, Listing(files), done)
+        return done
+
+    def hot(self, within: int) -> list[str]:
+        """Files written within so many nanoseconds."""
+        begin = time.time_ns() - within
+        known = (places.items() for places in self._places.values())
+        return [path for places in known for path, place in places if place.mtime >= begin]
+
+    def _take(self, source: Source, listing: Listing, done: Refreshed) -> None:
+        places = self._known(source)
+        new = [file for file in listing.files if is_new(file, places.get(file.path))]
+        for batch in index.batches(self._read(source, new, done)):
+            done.deltas.append(self._apply(source, batch))
+            for item in batch:
+                places[item.file.path] = item.news.place
+                done.files += 1
+                done.errors += item.news.errors
+                done.delegated |= bool(item.news.delegations or item.news.returns)
+
+    def _apply(self, source: Source, batch: list[FileNews]) -> dict[CellKey, Sums]:
+        number = self.ids[source]
+        gained: dict[CellKey, Sums] = self._transact(lambda conn: index.apply(conn, number, batch))
+        return gained
+
+    def _known(self, source: Source) -> dict[str, Place]:
+        if source not in self._places:
+            number = self.ids[source]
+            self._places[source] = self._transact(lambda conn: index.places(conn, number))
+        return self._places[source]
+
+    def _read(
+        self, source: Source, files: list[TranscriptFile], done: Refreshed
+    ) -> Iterator[FileNews]:
+        places = self._places[source]
+        for item in read_files(files, places):
+            if item.news.error:
+                done.unreadable.append(f"{item.file.path}: {item.news.error}")
+            else:
+                yield item
+
+
+def is_new(file: TranscriptFile, place: Place | None) -> bool:
+    """The file is not, or no longer, what was read."""
+    return (
+        place is None
+        or file.mtime != place.mtime
+        or file.size != place.size
+        or file.inode != place.inode
+        or file.device != place.device
+    )
+
+
+def read_files(
+    files: Iterable[TranscriptFile],
+    places: dict[str, Place],
+    *,
+    processes: int | None = None,
+) -> Iterator[FileNews]:
+    """The news of some files; the file that ended first comes first, as the rule says."""
+    ordered = sorted(files, key=lambda file: (file.mtime, file.path))
+    tasks = [_task(file, places.get(file.path)) for file in ordered]
+    news = read_all(tasks, processes=processes)
+    for file, task, one in zip(ordered, tasks, news, strict=True):
+        yield FileNews(file, task.place, one)
+
+
+def _task(file: TranscriptFile, place: Place | None) -> Task:
+    offset = place.offset if place is not None and place.inode == file.inode else 0
+    return Task(file.path, file.session, max(0, file.size - offset), place)

@@ -1,0 +1,99 @@
+"""Gathers what the savings figures are made of, from the index and the store. Reads only."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from sqlite3 import Connection
+
+from workers_tui.engine.jobs.job import Job
+from workers_tui.engine.transcripts import index_query
+from workers_tui.engine.transcripts.cells import day_of
+from workers_tui.engine.transcripts.index_query import NO_FILES, CellRow, FileCounts
+from workers_tui.engine.transcripts.job_savings import Links
+from workers_tui.engine.transcripts.savings import (
+    Delegated,
+)
+from workers_tui.engine.transcripts.transcript_files import MANAGER
+
+SAME_PLACE_SLACK = 300
+"""Seconds that a worker may go on after the manager's last message."""
+
+
+@dataclass(slots=True)
+class Facts:
+    """Everything that one report is folded from."""
+
+    rows: list[CellRow] = field(default_factory=list)
+    """Cells, by project or session where the report is."""
+    asking: list[CellRow] = field(default_factory=list)
+    """The cells of the sessions that delegated, by session."""
+    files: FileCounts = NO_FILES
+    unreadable: list[str] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
+    delegated: Delegated = field(default_factory=Delegated)
+    links: Links = field(default_factory=Links)
+    unmatched: dict[str, int] = field(default_factory=dict)
+    """Fresh tokens of workers that no job of ours accounts for, by the session that asked."""
+
+
+def links_of(conn: Connection) -> Links:
+    """How jobs and transcripts belong together, as the transcripts show it."""
+    asked = index_query.delegations(conn)
+    answers = index_query.answers(conn)
+    together: dict[str, int] = defaultdict(int)
+    for back in answers:
+        together[back.tool_use] += 1
+    reads: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for session, at, path in index_query.own_reads(conn):
+        reads[session].append((at, path))
+    return Links(
+        {one.tool_use: one.session for one in asked},
+        {back.job: back.tool_use for back in answers},
+        {back.job: back.chars // together[back.tool_use] for back in answers},
+        reads,
+    )
+
+
+def unmatched_workers(
+    conn: Connection, sources: Sequence[int], rows: Iterable[CellRow], jobs: Iterable[Job]
+) -> dict[str, int]:
+    """Worker sessions without a job of ours, joined to the manager's session that was open.
+
+    A worker identity that is used by hand, or by an older tool, leaves only its
+    own transcript. It is taken as asked for by the session of the same project
+    (else of any) that had begun last when the worker began, and not ended.
+    """
+    ours = {job.agent_session for job in jobs if job.agent_session}
+    fresh: dict[str, int] = defaultdict(int)
+    for row in rows:
+        if row.owner != MANAGER and row.session not in ours:
+            fresh[row.session] += row.sums.fresh
+    if not fresh:
+        return {}
+    spans = index_query.session_spans(conn, sources)
+    managers = sorted((span for span in spans if span.owner == MANAGER), key=lambda s: s.first)
+    starts = [span.first for span in managers]
+    found: dict[str, int] = defaultdict(int)
+    for span in spans:
+        if span.owner == MANAGER or span.session not in fresh:
+            continue
+        begun = managers[: bisect_right(starts, span.first)]
+        open_ = [one for one in begun if one.last + SAME_PLACE_SLACK >= span.first]
+        near = [one for one in open_ if one.project == span.project] or open_
+        if near:
+            found[near[-1].session] += fresh[span.session]
+    return dict(found)
+
+
+def asking_sessions(facts: Facts) -> set[str]:
+    """The sessions that delegated."""
+    sessions = {facts.links.session(job) for job in facts.jobs} | set(facts.unmatched)
+    return {session for session in sessions if session}
+
+
+def job_day(job: Job) -> int:
+    """The local day (an ordinal) on which a job was asked for."""
+    return day_of(int(job.created_at.timestamp()))

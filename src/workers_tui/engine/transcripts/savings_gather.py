@@ -1,0 +1,186 @@
+"""From the disk to a report in one pass, synchronously: what `workers-tui savings` runs.
+
+Opens index.db and store.db itself and closes them; nothing here needs a loop,
+settings classes or the network, so the command starts quickly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from sqlite3 import Connection, connect
+from typing import TypeVar
+
+from workers_tui.engine.errors import StoreError
+from workers_tui.engine.pricing.manager_prices import ManagerPrices, ModelDay, ask_table, own_prices
+from workers_tui.engine.store import store_file
+from workers_tui.engine.transcripts import index_query, older_history
+from workers_tui.engine.transcripts.index import MIGRATIONS
+from workers_tui.engine.transcripts.index_query import CellRow
+from workers_tui.engine.transcripts.indexer import Indexer
+from workers_tui.engine.transcripts.savings_facts import (
+    Facts,
+    asking_sessions,
+    links_of,
+    unmatched_workers,
+)
+from workers_tui.engine.transcripts.savings_report import Report, build
+from workers_tui.engine.transcripts.scan import scan
+from workers_tui.engine.transcripts.transcript_files import MANAGER, Source
+from workers_tui.home.files import read_json
+from workers_tui.home.places import Home
+
+T = TypeVar("T")
+
+
+def gather(
+    home: Home,
+    sources: Sequence[Source],
+    *,
+    by: str = "day",
+    since: date | None = None,
+    config: Path | None = None,
+    workers_root: Path | None = None,
+) -> Report:
+    """Bring the index up to date and fold it. Raises StoreError."""
+    store_file.prepare(home.index_db, MIGRATIONS)
+    with contextlib.closing(store_file.connect(home.index_db, durable=False)) as conn:
+        transact = _transactions(conn)
+        indexer = Indexer(transact, sources)
+        if workers_root is not None:
+            transact(lambda conn: older_history.take_in(conn, workers_root))
+        done = indexer.refresh()
+        ids = list(indexer.ids.values())
+        facts = Facts(unreadable=done.unreadable)
+        first = since.toordinal() if since else 0
+        axis = by if by in {"session", "project"} else ""
+        facts.rows = index_query.cell_rows(conn, ids, by=axis, since=first)
+        facts.rows += older_history.rows(conn, first)
+        facts.files = index_query.file_counts(conn, ids)
+        _take_delegation(conn, home, ids, facts, since)
+        prices = ManagerPrices(own_prices(read_json(config or home.models_json)))
+        load_prices(transact, prices, facts.rows)
+    return build(facts, prices, by=by)
+
+
+def was_read(home: Home, directory: Path) -> bool:
+    """Whether the index has history of a directory, or of one in it, that may be gone by now."""
+    if not home.index_db.exists():
+        return False
+    root = os.path.realpath(directory)
+    with contextlib.closing(store_file.connect(home.index_db, durable=False)) as conn:
+        found = conn.execute(
+            "SELECT 1 FROM source WHERE root = ? OR substr(root, 1, ?) = ?",
+            (root, len(root) + 1, f"{root}/"),
+        ).fetchone()
+    return found is not None
+
+
+def gather_without_index(
+    home: Home,
+    sources: Sequence[Source],
+    *,
+    by: str = "day",
+    since: date | None = None,
+    config: Path | None = None,
+) -> Report:
+    """The same from the files alone: nothing is kept, and deleted files are forgotten."""
+    scanned = scan(sources)
+    first = since.toordinal() if since else 0
+    rows = [row for row in scanned.rows if row.day >= first]
+    facts = Facts(rows=rows, files=scanned.files, unreadable=scanned.unreadable)
+    prices = ManagerPrices(own_prices(read_json(config or home.models_json)))
+    with contextlib.closing(_price_memory(home)) as conn:
+        load_prices(_transactions(conn), prices, facts.rows)
+    return build(facts, prices, by=by)
+
+
+def _price_memory(home: Home) -> Connection:
+    """The index for its prices alone; one in memory where it cannot be used."""
+    try:
+        store_file.prepare(home.index_db, MIGRATIONS)
+        return store_file.connect(home.index_db, durable=False)
+    except StoreError:
+        conn = connect(":memory:", isolation_level=None)
+        for statements in MIGRATIONS:
+            conn.executescript(statements)
+        return conn
+
+
+def load_prices(
+    transact: Callable[[Callable[[Connection], set[ModelDay]]], set[ModelDay]],
+    prices: ManagerPrices,
+    rows: Iterable[CellRow],
+) -> None:
+    """Make the prices of these cells known, asking the installed table for what is new."""
+    wanted = {(row.model, row.day) for row in rows}
+    missing = transact(lambda conn: prices.missing(conn, wanted))
+    if missing:
+        found = ask_table(missing)
+        today = date.today()  # noqa: DTZ011 - the user's own day
+
+        def learn(conn: Connection) -> set[ModelDay]:
+            prices.learn(conn, found, today)
+            return set()
+
+        transact(learn)
+
+
+def _transactions(conn: Connection) -> Callable[[Callable[[Connection], T]], T]:
+    """Runs each work in a transaction of its own."""
+
+    def transact(work: Callable[[Connection], T]) -> T:
+        with _transaction(conn):
+            return work(conn)
+
+    return transact
+
+
+@contextmanager
+def _transaction(conn: Connection) -> Iterator[None]:
+    conn.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        conn.execute("COMMIT")
+    except BaseException:
+        conn.execute("ROLLBACK")
+        raise
+
+
+def _take_delegation(
+    conn: Connection, home: Home, sources: Sequence[int], facts: Facts, since: date | None
+) -> None:
+    """Who delegated what, and what these sessions did themselves."""
+    if home.store_db.exists():
+        facts.links = links_of(conn)
+        _take_store(home, facts, since)
+    if any(row.owner != MANAGER for row in facts.rows):
+        workers = index_query.cell_rows(conn, sources, by="session")
+        facts.unmatched = unmatched_workers(conn, sources, workers, facts.jobs)
+    asking = asking_sessions(facts)
+    if asking:
+        first = since.toordinal() if since else 0
+        facts.asking = index_query.cell_rows(
+            conn, sources, by="session", since=first, sessions=asking
+        )
+
+
+def _take_store(home: Home, facts: Facts, since: date | None) -> None:
+    """Jobs and ledger."""
+    # Half of the start-up time, and there is no store before the first delegation.
+    from workers_tui.engine.spending.schema import STORE_MIGRATIONS
+    from workers_tui.engine.transcripts.savings_store import delegated_since, jobs_of
+
+    with contextlib.closing(store_file.connect(home.store_db, durable=False)) as conn:
+        version = store_file.check_version(conn, len(STORE_MIGRATIONS), home.store_db)
+        if version < len(STORE_MIGRATIONS):
+            return  # nothing was ever booked with this store, or an engine will bring it up to date
+        conn.execute("BEGIN")
+        facts.jobs = jobs_of(conn, since)
+        today = date.today()  # noqa: DTZ011 - the user's own day
+        facts.delegated = delegated_since(conn, since, today)
+        conn.execute("ROLLBACK")

@@ -1,0 +1,168 @@
+"""Rings when transcripts may have changed. It carries no facts: whoever hears it looks.
+
+The kernel's notices come through watchfiles, at a pace that costs an idle
+program nothing. Files that are being written just now are looked at directly,
+so that a line of a running session shows at once; so are the files used lately
+where no notices can be had (network file systems, too many watches). A sweep
+now and then finds what nothing else told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from pathlib import Path
+
+from workers_tui.engine.clock import Clock
+from workers_tui.engine.store.mounts import network_file_system
+from workers_tui.engine.transcripts.transcript_files import ENDING
+
+STEP = 20
+"""Milliseconds between looks at the kernel's queue."""
+DEBOUNCE = 50
+"""Milliseconds for which notices that keep coming are put together, in watchfiles."""
+LOOK = 0.007
+"""Seconds between looks at the files that are being written."""
+LIVE_FOR = 30.0
+"""Seconds for which a file counts as being written after its last line."""
+MOST_LIVE = 4
+"""More files than this at once are left to the kernel's notices."""
+BETWEEN = 0.068
+"""Seconds between two rings while lines keep coming: bounded work, many lines at once."""
+OTHERS = 0.2
+"""Seconds between two notices while files are being written, which are looked at anyway."""
+POLL = 0.4
+"""Seconds between looks where no notices come."""
+SWEEP = 60.0
+"""Seconds between looks at everything."""
+
+
+class Bell:
+    """Paths that may have changed, or None when everything must be looked at."""
+
+    def __init__(
+        self, roots: Sequence[str], clock: Clock, hot: Callable[[], Iterable[str]]
+    ) -> None:
+        self._roots = [Path(root, "projects") for root in roots]
+        self._clock = clock
+        self._hot = hot
+        self._paths: set[str] = set()
+        self._all = False
+        self._rung = asyncio.Event()
+        self._live: dict[str, tuple[int, int]] = {}
+        """Size and time of the files being written, as last seen."""
+        self._living = asyncio.Event()
+        self._last = -LIVE_FOR
+
+    async def rings(self) -> AsyncGenerator[set[str] | None, None]:
+        """Each ring; those that come while the last is worked off are put together."""
+        work = (self._listen(), self._look(), self._sweep())
+        tasks = [asyncio.create_task(one) for one in work]
+        try:
+            while True:
+                await self._rung.wait()
+                await self._rest()
+                self._rung.clear()
+                paths, self._paths = self._paths, set()
+                everything, self._all = self._all, False
+                yield None if everything else paths
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def ring(self, paths: Iterable[str] | None = None) -> None:
+        """Ring for some paths, or for everything."""
+        if paths is None:
+            self._all = True
+        else:
+            self._paths.update(paths)
+        self._rung.set()
+
+    async def _rest(self) -> None:
+        """Let lines gather when the last ring was just now."""
+        now = self._clock.monotonic()
+        if now - self._last < BETWEEN:
+            await self._clock.sleep(self._last + BETWEEN - now)
+        self._last = self._clock.monotonic()
+
+    async def _sweep(self) -> None:
+        while True:
+            await self._clock.sleep(SWEEP)
+            self.ring()
+
+    async def _look(self) -> None:
+        """Look at the files being written, until nothing was written for a while."""
+        while True:
+            await self._living.wait()
+            end = self._clock.monotonic() + LIVE_FOR
+            while self._clock.monotonic() < end and 0 < len(self._live) <= MOST_LIVE:
+                await self._clock.sleep(LOOK)
+                changed = [path for path, seen in self._live.items() if _stamp(path) != seen]
+                if changed:
+                    self._note(changed)
+                    self.ring(changed)
+                    end = self._clock.monotonic() + LIVE_FOR
+                    await self._clock.sleep(BETWEEN / 4)
+            self._live.clear()
+            self._living.clear()
+
+    def _note(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            self._live[path] = _stamp(path)
+        self._living.set()
+
+    async def _listen(self) -> None:
+        while True:
+            roots = [root for root in self._roots if root.is_dir()]
+            if roots and not any(network_file_system(root) for root in roots):
+                with contextlib.suppress(OSError, RuntimeError):  # no watches left: poll below
+                    await self._hear(roots)
+            await self._poll()
+
+    async def _hear(self, roots: Sequence[Path]) -> None:
+        """Pass the kernel's notices on until a root comes or goes."""
+        # watchfiles takes 70 ms to import, which a command that follows nothing need not pay.
+        from watchfiles import awatch
+
+        async for changes in awatch(
+            *roots,
+            watch_filter=None,
+            debounce=DEBOUNCE,
+            step=STEP,
+            rust_timeout=int(SWEEP * 1000),
+            yield_on_timeout=True,
+            ignore_permission_denied=True,
+        ):
+            paths = {path for _, path in changes}
+            if any(not path.endswith(ENDING) for path in paths):
+                self.ring()  # a directory came or went; its files may have been written already
+            new = [path for path in paths if _stamp(path) != self._live.get(path)]
+            if new:
+                self._note(new)
+                self.ring(new)
+            if paths:
+                await self._clock.sleep(OTHERS)
+            if not paths and [root for root in self._roots if root.is_dir()] != list(roots):
+                self.ring()
+                return
+
+    async def _poll(self) -> None:
+        """Look at the files used lately, for as long as a sweep's turn."""
+        self.ring()
+        for _ in range(int(SWEEP / POLL)):
+            await self._clock.sleep(POLL)
+            self.ring(self._hot())
+            if any(root.is_dir() and not network_file_system(root) for root in self._roots):
+                return
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    """What changes when a file is written; zeros when it is gone."""
+    try:
+        stat = os.stat(path)  # noqa: PTH116 - runs a hundred times a second
+    except OSError:
+        return 0, 0
+    return stat.st_size, stat.st_mtime_ns

@@ -1,0 +1,305 @@
+"""Reads a transcript file piece by piece: whole new lines, one reused buffer.
+
+Most bytes are tool results, which cost no decoding: a line is looked into only
+when its head does not prove that it is something else than an assistant's.
+Nothing here remembers anything between files; a Place says where to go on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from hashlib import blake2b
+
+import msgspec
+
+from workers_tui.engine.transcripts.messages import Grouping
+from workers_tui.engine.transcripts.transcript_delegation import (
+    DELEGATE,
+    Delegation,
+    OwnRead,
+    Returned,
+    returned,
+    tool_uses,
+)
+from workers_tui.engine.transcripts.transcript_lines import (
+    SYNTHETIC,
+    Block,
+    Line,
+    Message,
+    decode_line,
+    is_bad,
+    message_of,
+    names_of,
+)
+
+PIECE = 1 << 18
+"""Bytes read at once: what the processor keeps near while lines are looked for."""
+LONGEST_LINE = 32 << 20
+"""A longer line that may be an assistant's is skipped and counted as bad."""
+HEAD = 800
+"""A line's type stands within so many bytes, or the whole line is looked through."""
+TAIL = 64
+"""Bytes before the offset whose hash tells that the file was rewritten."""
+
+BOM = b"\xef\xbb\xbf"
+OPEN, CLOSE, RETURN = 0x7B, 0x7D, 0x0D
+
+
+class Place(msgspec.Struct, array_like=True):
+    """How far a file was read."""
+
+    device: int = 0
+    inode: int = 0
+    offset: int = 0
+    """Start of the first line that was not read as a whole."""
+    tail: int = 0
+    """Hash of the bytes before the offset."""
+    mtime: int = 0
+    """Nanoseconds, when it was read."""
+    size: int = 0
+    delegates: bool = False
+    """A delegation was seen, so tool results are looked into."""
+    clock: str = ""
+    """Time of the newest message, for one that has none."""
+    torn: bool = False
+    """It ends in the middle of a line."""
+
+
+class News(msgspec.Struct, array_like=True):
+    """What the new lines of one file say."""
+
+    place: Place
+    afresh: bool = False
+    """It was read from its start."""
+    messages: list[Message] = []
+    bad: int = 0
+    """Lines that are no JSON or have impossible counts."""
+    errors: int = 0
+    """Messages by which Claude Code tells that the API failed."""
+    cwd: str = ""
+    """The first working directory that a line named."""
+    delegations: list[Delegation] = []
+    returns: list[Returned] = []
+    reads: list[OwnRead] = []
+    error: str = ""
+    """Why the file could not be read."""
+
+
+class Reader:
+    """Reads files one after another through the same buffer."""
+
+    def __init__(self, piece: int = PIECE) -> None:
+        self._piece = piece
+        self._buffer = bytearray(piece)
+
+    def read(self, path: str, session: str, place: Place | None = None) -> News:
+        """The lines after `place`; all of them when the file was replaced, cut or rewritten.
+
+        `session` is for lines that name none. Raises OSError.
+        """
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            stat = os.fstat(fd)
+            start = _still(fd, stat, place)
+            fresh = place is None or start is None
+            now = Place(stat.st_dev, stat.st_ino) if start is None else start
+            now.clock = now.clock or _iso(stat.st_mtime)
+            pass_ = _Pass(session, now)
+            now.size, now.mtime = stat.st_size, stat.st_mtime_ns
+            self._run(fd, pass_)
+            now.tail = _tail(fd, now.offset)
+        finally:
+            os.close(fd)
+        return pass_.news(afresh=fresh)
+
+    def _run(self, fd: int, lines: _Pass) -> None:
+        """Hand whole lines to the pass, piece by piece, until the file ends."""
+        buffer, have, skipping = self._buffer, 0, False
+        position = line = os.lseek(fd, lines.place.offset, os.SEEK_SET)
+        while count := os.readv(fd, [memoryview(buffer)[have:]]):
+            end = have + count
+            begin = 0
+            if skipping:
+                begin = buffer.find(b"\n", have, end) + 1
+                skipping = begin == 0
+                begin = begin or end
+            done = begin if skipping else lines.take(buffer, begin, end)
+            position += done
+            have = end - done
+            line = line if skipping else position
+            if have == len(buffer):
+                skipping, have = self._long_line(lines)
+                position += len(buffer) if skipping else 0
+                buffer = self._buffer
+            else:
+                buffer[:have] = buffer[done:end]
+        lines.last(bytes(buffer[:have]), line, skipping=skipping)
+        if len(self._buffer) > self._piece:
+            self._buffer = bytearray(self._piece)
+
+    def _long_line(self, lines: _Pass) -> tuple[bool, int]:
+        """A line fills the buffer: skip it when that loses nothing, else make room."""
+        have = len(self._buffer)
+        if passes_by(self._buffer, 0, have):
+            return True, 0
+        if have >= LONGEST_LINE:
+            lines.bad += 1
+            return True, 0
+        self._buffer = self._buffer + bytes(have)
+        return False, have
+
+
+def _still(fd: int, stat: os.stat_result, place: Place | None) -> Place | None:
+    """A copy of the place when the file still begins with what was read, else None."""
+    if place is None or (stat.st_dev, stat.st_ino) != (place.device, place.inode):
+        return None
+    if stat.st_size < place.offset or _tail(fd, place.offset) != place.tail:
+        return None
+    return msgspec.structs.replace(place, torn=False)
+
+
+def _iso(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")
+
+
+def _tail(fd: int, offset: int) -> int:
+    start = max(0, offset - TAIL)
+    digest = blake2b(os.pread(fd, offset - start, start), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def passes_by(buffer: bytearray, start: int, end: int) -> bool:
+    """True when the line's head proves that it is no assistant line.
+
+    Before the type stands no second brace, so it is the line's own.
+    """
+    found = buffer.find(b'"type":"', start, min(end, start + HEAD))
+    return (
+        found >= 0
+        and buffer.find(b"{", start + 1, found) < 0
+        and not buffer.startswith(b'assistant"', found + 8)
+    )
+
+
+class _Pass:
+    """One reading of one file."""
+
+    def __init__(self, session: str, place: Place) -> None:
+        self.place = place
+        self.bad = 0
+        self._session = session
+        self._errors = 0
+        self._cwd = ""
+        self._group = Grouping()
+        self._delegations: list[Delegation] = []
+        self._returns: list[Returned] = []
+        self._reads: list[OwnRead] = []
+
+    def take(self, buffer: bytearray, start: int, end: int) -> int:
+        """Look at every whole line; returns where the unfinished one starts."""
+        find, starts, view = buffer.find, buffer.startswith, memoryview(buffer)
+        while (stop := find(b"\n", start, end)) >= 0:
+            # The tests of `passes_by`, written out: this runs for every line there is.
+            found = find(b'"type":"', start, start + HEAD)
+            if (
+                0 <= found < stop
+                and find(b"{", start + 1, found) < 0
+                and not starts(b'assistant"', found + 8)
+                and buffer[start] == OPEN
+                and buffer[stop - 1] == CLOSE
+            ):
+                if self.place.delegates and find(b'"mcpMeta"', found, stop) >= 0:
+                    self._result(bytes(view[start:stop]))
+            elif 0 <= found < stop or self._matters(buffer, start, stop):
+                self._line(bytes(view[start:stop]))
+            start = stop + 1
+        return start
+
+    def _matters(self, buffer: bytearray, start: int, stop: int) -> bool:
+        """A line whose head tells no type may have usage, or look unlike a JSON object."""
+        if stop - start < 2 or buffer[start] != OPEN or buffer[stop - 1] != CLOSE:
+            return stop > start
+        if buffer.find(b'"usage"', start, stop) >= 0:
+            return True
+        return self.place.delegates and buffer.find(b'"mcpMeta"', start, stop) >= 0
+
+    def last(self, rest: bytes, position: int, *, skipping: bool) -> None:
+        """The end of the file: a whole line without its line feed counts, a torn one waits."""
+        self.place.offset = position
+        if skipping or not rest:
+            self.place.torn = skipping
+            return
+        bad = self.bad
+        self._line(rest)
+        if self.bad > bad:
+            self.bad, self.place.torn = bad, True
+        else:
+            self.place.offset += len(rest)
+
+    def news(self, *, afresh: bool) -> News:
+        """What was found."""
+        return News(
+            self.place,
+            afresh,
+            self._group.messages(),
+            self.bad,
+            self._errors,
+            self._cwd,
+            self._delegations,
+            self._returns,
+            self._reads,
+        )
+
+    def _line(self, raw: bytes) -> None:
+        try:
+            raw.isascii() or raw.decode()  # msgspec does not look into the texts that it skips
+            line = decode_line(raw)
+        except (ValueError, RecursionError):
+            self._odd_line(raw)
+            return
+        message = line.message
+        if line.type != "assistant" or message is None:
+            if self.place.delegates and b'"mcpMeta"' in raw:
+                self._result(raw)
+        elif line.api_error or message.model == SYNTHETIC:
+            self._errors += bool(line.api_error)
+        else:
+            if message.usage is not None and not self._group.repeats(line):
+                self._message(line, raw)
+            content = message.content
+            if content.__class__ is list and self._may_ask(content):
+                self._asks(line, raw)
+
+    def _odd_line(self, raw: bytes) -> None:
+        """A line that is no JSON: blank, marked with a BOM, or lost."""
+        if raw.startswith(BOM):
+            self._line(raw.removeprefix(BOM))
+        elif raw.strip():
+            self.bad += is_bad(raw)
+
+    def _message(self, line: Line, raw: bytes) -> None:
+        self._cwd = self._cwd or names_of(raw).cwd or ""
+        at = self.place.clock = line.timestamp or self.place.clock
+        self._group.add(message_of(line, raw, line.session or self._session, at))
+
+    def _may_ask(self, content: Sequence[Block]) -> bool:
+        """Some block uses a tool that delegates, or any in a session that has delegated."""
+        for block in content:
+            if block.name is not None and (self.place.delegates or DELEGATE in block.name):
+                return True
+        return False
+
+    def _asks(self, line: Line, raw: bytes) -> None:
+        at = line.timestamp or self.place.clock
+        asked, read = tool_uses(raw, line.session or self._session, at)
+        self._delegations += asked
+        if self.place.delegates or asked:
+            self._reads += read
+            self.place.delegates = True
+
+    def _result(self, raw: bytes) -> None:
+        back = returned(raw)
+        if back is not None:
+            self._returns.append(back)

@@ -1,0 +1,233 @@
+"""From an appended line to the board: the follower as the engine runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engine.transcript_kit import Tree, line
+
+from workers_tui.engine.board import Board, Key, Topic
+from workers_tui.engine.clock import SystemClock
+from workers_tui.engine.events import Events
+from workers_tui.engine.jobs.job import Job, JobKind, JobState, Sent
+from workers_tui.engine.jobs.jobs import Jobs
+from workers_tui.engine.money import Cost, CostSource, from_usd
+from workers_tui.engine.spending.schema import STORE_MIGRATIONS
+from workers_tui.engine.store.store import Store
+from workers_tui.engine.transcripts.follow_transcripts import FollowOptions, TranscriptFollower
+from workers_tui.engine.transcripts.savings import SavingsView
+from workers_tui.engine.usage import Usage
+from workers_tui.home.notices import read_notices
+from workers_tui.home.places import Home
+
+SAVINGS = Key(Topic.SAVINGS)
+ASK: dict[str, Any] = {
+    "type": "tool_use",
+    "id": "toolu_1",
+    "name": "mcp__workers__delegate",
+    "input": {"task": "sum up", "files": ["a.log"]},
+}
+READ: dict[str, Any] = {
+    "type": "tool_use",
+    "id": "toolu_2",
+    "name": "Read",
+    "input": {"file_path": "/home/dev/project/a.log"},
+}
+
+
+class Following:
+    """A follower with what the engine gives it."""
+
+    def __init__(self, home: Home, tree: Tree, store: Store, environ: dict[str, str]) -> None:
+        self.board = Board()
+        clock = SystemClock()
+        self.events = Events(self.board, clock)
+        self.jobs = Jobs(store, self.board, clock, "engine", home.results)
+        told = {"CLAUDE_WORKERS_ROOT": str(home.state / "none"), **environ}
+        options = FollowOptions(home, told, [tree.root])
+        self.follower = TranscriptFollower(options, store, self.board, self.events, clock)
+        self.task = asyncio.create_task(self.follower.run())
+
+    @property
+    def view(self) -> SavingsView:
+        view: SavingsView = self.board.get(SAVINGS)
+        return view
+
+    async def until(self, true: Callable[[SavingsView], bool]) -> SavingsView:
+        """Wait for the board to show it."""
+        watcher = self.board.watch()
+        try:
+            async with asyncio.timeout(20):
+                while self.board.get(SAVINGS) is None or not true(self.view):
+                    await watcher.changed()
+        finally:
+            watcher.close()
+        return self.view
+
+    async def ready(self) -> SavingsView:
+        waiting = asyncio.create_task(self.follower.ready.wait())
+        await asyncio.wait({waiting, self.task}, return_when=asyncio.FIRST_COMPLETED)
+        if self.task.done():
+            self.task.result()
+        return self.view
+
+    async def close(self) -> None:
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    tree = Tree(tmp_path / "claude")
+    tree.write(line(), name="old")
+    return tree
+
+
+@pytest.fixture
+async def start(home: Home, tree: Tree) -> AsyncIterator[Callable[..., Following]]:
+    store = await Store.open(home.store_db, STORE_MIGRATIONS)
+    made: list[Following] = []
+
+    def begin(**environ: str) -> Following:
+        made.append(Following(home, tree, store, environ))
+        return made[-1]
+
+    yield begin
+    for one in made:
+        await one.close()
+    await store.close()
+
+
+def messages(view: SavingsView) -> int:
+    return view.all_time.manager.sums.messages
+
+
+def done_job() -> Job:
+    return Job(
+        id="",
+        kind=JobKind.CALL,
+        state=JobState.DONE,
+        task="sum up",
+        created_at=datetime.now(UTC),
+        tool_use_id="toolu_1",
+        usage=Usage(input=10_000, output=500),
+        cost=Cost(from_usd("0.001"), CostSource.REPORTED),
+        attempts=1,
+        bytes_out=40_000,
+        sent=(Sent("a.log", 1, 100, 36_000, ""),),
+    )
+
+
+async def test_what_is_there_is_on_the_board_at_start(start: Callable[..., Following]) -> None:
+    view = await start().ready()
+    assert messages(view) == 1
+    assert view.models[0][0] == "claude-opus-4-8"
+
+
+async def test_appended_lines_and_new_files_show_without_asking(
+    start: Callable[..., Following], tree: Tree
+) -> None:
+    following = start()
+    await following.ready()
+    tree.add(line("m2", "r2"), name="old")
+    await following.until(lambda view: messages(view) == 2)
+    now = datetime.now(UTC).isoformat()
+    tree.write(line("m3", "r3", timestamp=now), name="new", project="-home-dev-other")
+    view = await following.until(lambda view: messages(view) == 3)
+    assert view.today.manager.sums.messages == 1
+    assert view.days[-1].manager_fresh == 115
+
+
+async def test_a_directory_that_comes_later_is_found(
+    home: Home, tmp_path: Path, start: Callable[..., Following], tree: Tree
+) -> None:
+    shutil.rmtree(tree.root)
+    following = start()
+    assert messages(await following.ready()) == 0
+    tree.write(line())
+    await following.until(lambda view: messages(view) == 1)
+
+
+async def test_deleting_everything_changes_nothing(
+    start: Callable[..., Following], tree: Tree
+) -> None:
+    following = start()
+    await following.ready()
+    shutil.rmtree(tree.root / "projects" / "-home-dev-project")
+    tree.write(line("m2", "r2"), project="-other")
+    await following.until(lambda view: messages(view) == 2)
+
+
+async def test_a_job_joins_the_session_that_asked_and_the_hooks_hear_of_it(
+    start: Callable[..., Following], tree: Tree, home: Home
+) -> None:
+    following = start()
+    await following.ready()
+    await following.jobs.create(done_job())
+    tree.add(
+        line("m2", "r2", content=[ASK], sessionId="s9", timestamp=datetime.now(UTC).isoformat())
+    )
+    view = await following.until(lambda view: view.sessions == 1)
+    assert view.session_id == "s9"
+    assert view.kept_out_tokens == 8_500
+    assert view.percent == pytest.approx(100 * 10_500 / (10_500 + 115))
+    assert view.net_low_pico is not None
+    assert view.net_low_pico > 0
+    async with asyncio.timeout(10):
+        while not read_notices(home).line("s9"):  # noqa: ASYNC110 - the file is all that hooks see
+            await asyncio.sleep(0)
+    assert read_notices(home).line("s9") == (
+        "workers, this session: workers did 99 % of the work, "
+        "8.5k tokens kept out of Claude's context, net +$0.0032 to +$0.0415"
+    )
+    assert read_notices(home).all_time.startswith("workers, so far: ")
+
+
+async def test_silenced_savings_write_no_notice(
+    start: Callable[..., Following], tree: Tree, home: Home
+) -> None:
+    following = start(WORKERS_SAVINGS="off")
+    await following.ready()
+    await following.jobs.create(done_job())
+    await following.until(lambda view: view.all_time.figures.jobs == 1)
+    assert not home.notices_json.exists()
+
+
+async def test_a_delegated_file_that_claude_reads_itself_is_warned_about(
+    start: Callable[..., Following], tree: Tree
+) -> None:
+    following = start()
+    await following.ready()
+    job = await following.jobs.create(done_job())
+    later = datetime.now(UTC).replace(year=2990).isoformat()
+    tree.add(
+        line("m2", "r2", content=[ASK], timestamp=datetime.now(UTC).isoformat()),
+        line("m3", "r3", content=[READ], timestamp=later),
+    )
+    view = await following.until(lambda view: view.all_time.figures.read_again == 1)
+    assert view.kept_out_tokens == 0
+    assert [one.job.id for one in view.lost_money] == [job.id]
+    told = [event for event in following.events.since(0) if event.job == job.id]
+    assert "a.log" in told[0].text
+
+
+async def test_api_errors_are_told(start: Callable[..., Following], tree: Tree) -> None:
+    following = start()
+    await following.ready()
+    tree.add(line("m2", isApiErrorMessage=True), line("m3", "r3"))
+    await following.until(lambda view: messages(view) == 2)
+    assert any("API error" in event.text for event in following.events.since(0))
+
+
+async def test_the_report_is_the_commands(start: Callable[..., Following]) -> None:
+    following = start()
+    await following.ready()
+    report = await following.follower.report(by="model")
+    assert report["manager"]["messages"] == 1
+    assert [group["key"] for group in report["by"]] == ["claude-opus-4-8"]
