@@ -139,9 +139,11 @@ def find(conn: sqlite3.Connection, wanted: Filter, limit: int, offset: int) -> l
     return [_decoder.decode(doc) for (doc,) in rows]
 
 
-def changed_since(conn: sqlite3.Connection, change: int) -> list[tuple[int, Job]]:
-    """Jobs written after this change number, in the order of their changes."""
-    rows = conn.execute("SELECT change, doc FROM jobs WHERE change>? ORDER BY change", (change,))
+def changed_since(conn: sqlite3.Connection, change: int, limit: int = -1) -> list[tuple[int, Job]]:
+    """Jobs written after this change number, in the order of their changes; -1 for all."""
+    rows = conn.execute(
+        "SELECT change, doc FROM jobs WHERE change>? ORDER BY change LIMIT ?", (change, limit)
+    )
     return [(number, _decoder.decode(doc)) for number, doc in rows]
 
 

@@ -53,6 +53,8 @@ T = TypeVar("T")
 
 JOBS_EVERY = 0.3
 """Seconds between two folds of what jobs saved."""
+JOBS_PAGE = 250
+"""Jobs read from the store at once."""
 HOT = 24 * 3600 * 10**9
 """Files written within so many nanoseconds are looked at where no notices come."""
 
@@ -151,16 +153,27 @@ class TranscriptFollower:
             await self._clock.sleep(JOBS_EVERY)
 
     async def _jobs_changed(self, step: _Steps) -> None:
-        new = await self._store.read(lambda conn: job_rows.changed_since(conn, self._change))
-        for number, job in new:
-            self._change = max(self._change, number)
-            if was_tried(job):
-                self._jobs[job.id] = job
+        while await self._read_jobs():
+            pass
         jobs = sorted(self._jobs.values(), key=lambda job: job.created_at)
         await asyncio.to_thread(step.fold_jobs, jobs, self._today())
         await self._publish(step)
         self._tell_read_again(step)
         await self._write_notices(step)
+
+    async def _read_jobs(self) -> bool:
+        """Take in a page of changed jobs; whether there may be more.
+
+        All of them at once would leave the process as large as they were, for good.
+        """
+        new = await self._store.read(
+            lambda conn: job_rows.changed_since(conn, self._change, JOBS_PAGE)
+        )
+        for number, job in new:
+            self._change = max(self._change, number)
+            if was_tried(job):
+                self._jobs[job.id] = job
+        return len(new) == JOBS_PAGE
 
     async def _publish(self, step: _Steps) -> None:
         view = await asyncio.to_thread(step.view, self._today())
