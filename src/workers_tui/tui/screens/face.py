@@ -170,7 +170,8 @@ class Face(Screen[None]):
         ranked = sorted(
             hints, key=lambda name: (name in LAST_HINTS, order.index(name) if name in order else 99)
         )
-        self.query_one(Footer).hints.show_hints(tuple(hints[name] for name in ranked))
+        for footer in self.query(Footer):  # none while the screen is taken down
+            footer.hints.show_hints(tuple(hints[name] for name in ranked))
 
     def say(self, text: str) -> None:
         """One line in the footer for a moment: the answer to what the user just did."""

@@ -90,9 +90,9 @@ class FirstSteps(SettingsVerbs, Moves):
             self.update_hints()
 
     def _lay_out(self) -> None:
-        self.query_one(Prose).say(
-            [row(), *self._key(), row(), *self._tiers(), row(), *self._client()]
-        )
+        rows = [row(), *self._key(), row(), *self._tiers(), row(), *self._client()]
+        for text in self.query(Prose):  # none while the screen is taken down
+            text.say(rows)
 
     def _key(self) -> list[Row]:
         board = self.board
