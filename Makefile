@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test fast lint peers torture walk pictures clean
+.PHONY: run test fast lint processes peers torture walk pictures clean
 
 run: $(STAMP) ## the dashboard; the demo when no key is set
 	@if $(BIN)/workers-tui key list | grep -qE '  +(kept|from |none needed)'; \
@@ -20,6 +20,9 @@ lint: $(STAMP)
 
 fast: $(STAMP)
 	$(BIN)/pytest -n 2 -q -rs
+
+processes: $(STAMP) ## whole servers, dashboards and forwarders that start, meet and die
+	$(BIN)/pytest -n 2 -q -rs -m processes
 
 peers: $(STAMP) ## real Claude Code, MCP clients and models; skipped by name where they are missing
 	tests/peers/install.sh

@@ -17,6 +17,8 @@ import pytest
 from workers_tui.home.places import Home
 from workers_tui.home.server_record import read_record
 
+pytestmark = pytest.mark.processes
+
 Serve = Callable[..., subprocess.Popen[str]]
 
 

@@ -19,6 +19,8 @@ import httpx
 import pytest
 from tests.contracts.program import PATIENCE, Program
 
+pytestmark = pytest.mark.processes
+
 LEAVES_THE_SCREEN = b"\x1b[?1049l"
 
 

@@ -21,6 +21,8 @@ from workers_tui.server.host import Host
 from workers_tui.simulator.scenario import Scenario, scenario_of
 from workers_tui.simulator.simulator import Simulator
 
+pytestmark = pytest.mark.processes
+
 SLOW = scenario_of({"default": {"text": "word " * 4000, "tokens_per_second": 40}})
 
 

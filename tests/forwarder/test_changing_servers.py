@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
+import pytest
 from tests.forwarder.conftest import Forward, Serve
 from tests.forwarder.stdio import text_of
 from tests.server.fake_engine import FakeEngine
@@ -24,6 +25,8 @@ from workers_tui.home.server_record import (
     write_record,
 )
 from workers_tui.server.host import Host
+
+pytestmark = pytest.mark.processes
 
 
 def call(request_id: Any, task: str = "t") -> dict[str, Any]:

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from tests.walk.terminal import PtyProgram
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[2]
 LEAVES_ALT_SCREEN = b"\x1b[?1049l"
 
