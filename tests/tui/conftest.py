@@ -25,9 +25,8 @@ class Desk:
 
     async def press(self, *keys: str) -> None:
         """Press keys and let the screen follow."""
-        for key in keys:
-            await self.pilot.press(key)
-            await self.pilot.pause()
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
 
     async def settled(self) -> None:
         """Let the observing worker show what is on the board."""

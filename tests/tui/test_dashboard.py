@@ -40,10 +40,6 @@ async def test_the_first_look_answers_four_questions(desk: Open) -> None:
         assert "reaches the cap" in header
         assert "3 running" in d.app.screen.query_one("#jobs", Frame).title
         assert "22 % of the work" in d.text("#savings-view")
-
-
-async def test_rows_say_mark_worker_task_and_numbers(desk: Open) -> None:
-    async with desk() as d:
         rows = d.text("#job-list")
         assert "▶ m2qx4  glm · turn 4" in rows
         assert "↻ r4t8w" in rows
@@ -51,34 +47,31 @@ async def test_rows_say_mark_worker_task_and_numbers(desk: Open) -> None:
         assert "◆ p9xt7" in rows
         assert "waits for you: $0.41, 3.1 MB leave" in rows
         assert "~.4100" in rows
-        assert "~.4100" in rows
         assert "✓ a31bc" in rows
         assert "? l0st1" in rows
         found = [line for line in rows.split("\n") if "k7f2q" in line]
         assert found[0].split()[-3:] == ["1.2k", "~.0004", "6s"]
 
 
-async def test_the_selection_sticks_to_its_job(desk: Open, engine: FakeEngine) -> None:
+async def test_the_selection_sticks_to_its_job_and_only_changed_rows_are_drawn(
+    desk: Open, engine: FakeEngine
+) -> None:
     async with desk() as d:
         await d.press("down", "down")
         jobs = d.app.screen.query_one(JobList)
         selected = jobs.selected
         assert selected is not None
         engine.put(make_job("newer", started_at=NOON - timedelta(minutes=9)))
-        await d.settled()
+        await d.until(lambda: "newer" in d.text("#job-list"))
         assert jobs.selected is not None
         assert jobs.selected.id == selected.id
         assert jobs.table.rows[jobs.cursor] == selected.id
-
-
-async def test_only_changed_rows_are_drawn_again(desk: Open, engine: FakeEngine) -> None:
-    async with desk() as d:
-        jobs = d.app.screen.query_one(JobList)
         drawn: list[int] = []
         draw = jobs.draw_row
         jobs.draw_row = lambda index, width: drawn.append(index) or draw(index, width)  # type: ignore[method-assign,func-returns-value]
         job = engine.board.get(Key(Topic.JOB, "k7f2q"))
         engine.put(replace(job, usage=Usage(77_500, 1_900)))
+        await d.until(lambda: bool(drawn))
         await d.settled()
         assert set(drawn) == {jobs.table.index("k7f2q")}
 
@@ -111,33 +104,28 @@ async def test_scrolling_up_stops_following(desk: Open, engine: FakeEngine) -> N
         assert "line 200" in d.text("#output-text")
 
 
-async def test_c_cancels_the_selected_job(desk: Open, engine: FakeEngine) -> None:
-    async with desk() as d:
-        d.app.screen.query_one(JobList).select("k7f2q")
-        await d.press("c")
-        await d.until(lambda: ("cancel", "k7f2q") in engine.asked)
-
-
-async def test_c_on_an_ended_job_says_so(desk: Open, engine: FakeEngine) -> None:
+async def test_c_cancels_the_selected_job_unless_it_has_ended(
+    desk: Open, engine: FakeEngine
+) -> None:
     async with desk() as d:
         d.app.screen.query_one(JobList).select("a31bc")
         await d.press("c")
         await d.until(lambda: "has ended already" in d.footer)
         assert not engine.asked
+        d.app.screen.query_one(JobList).select("k7f2q")
+        await d.press("c")
+        await d.until(lambda: ("cancel", "k7f2q") in engine.asked)
 
 
-@pytest.mark.parametrize("answer", ["y", "n", "escape"])
-async def test_cancelling_all_asks_once_in_the_footer(
-    desk: Open, engine: FakeEngine, answer: str
-) -> None:
+async def test_cancelling_all_asks_once_in_the_footer(desk: Open, engine: FakeEngine) -> None:
     async with desk() as d:
-        await d.press("C")
-        await d.until(lambda: d.app.screen.query_one("Footer").has_class("-asks"))
-        await d.press(answer)
-        await d.until(lambda: not d.app.screen.query_one("Footer").has_class("-asks"))
-        cancelled = [job for verb, job in engine.asked if verb == "cancel"]
-        assert len(cancelled) == (5 if answer == "y" else 0)
-        assert d.app.screen.query_one(JobList).has_focus
+        for answer, cancelled in (("escape", 0), ("n", 0), ("y", 5)):
+            await d.press("C")
+            await d.until(lambda: d.app.screen.query_one("Footer").has_class("-asks"))
+            await d.press(answer)
+            await d.until(lambda: not d.app.screen.query_one("Footer").has_class("-asks"))
+            assert sum(verb == "cancel" for verb, _ in engine.asked) == cancelled
+            assert d.app.screen.query_one(JobList).has_focus
 
 
 async def test_a_accepts_and_x_rejects_what_waits(desk: Open, engine: FakeEngine) -> None:
@@ -157,6 +145,11 @@ async def test_b_edits_the_cap_where_it_stands(desk: Open, engine: FakeEngine) -
     async with desk() as d:
         await d.press("b")
         await d.until(lambda: bool(d.app.screen.query("CellEditor")))
+        await d.press("9", "escape")
+        await d.until(lambda: not d.app.screen.query("CellEditor"))
+        assert not engine.config.saved
+        await d.press("b")
+        await d.until(lambda: bool(d.app.screen.query("CellEditor")))
         editor = d.app.screen.query_one("CellEditor", Input)
         assert editor.value == "3.00"
         await d.press("x", "enter")
@@ -169,16 +162,9 @@ async def test_b_edits_the_cap_where_it_stands(desk: Open, engine: FakeEngine) -
         await d.until(lambda: engine.config.saved[-1] == ("cap", 3))
 
 
-async def test_escape_leaves_the_cap_alone(desk: Open, engine: FakeEngine) -> None:
-    async with desk() as d:
-        await d.press("b")
-        await d.until(lambda: bool(d.app.screen.query("CellEditor")))
-        await d.press("9", "escape")
-        await d.until(lambda: not d.app.screen.query("CellEditor"))
-        assert not engine.config.saved
-
-
-async def test_e_chooses_a_model_and_shows_its_price_first(desk: Open, engine: FakeEngine) -> None:
+async def test_e_chooses_a_model_at_its_price_and_t_tests_the_tier(
+    desk: Open, engine: FakeEngine
+) -> None:
     async with desk() as d:
         await d.press("2", "e")
         await d.until(lambda: isinstance(d.app.screen, Picker))
@@ -187,10 +173,6 @@ async def test_e_chooses_a_model_and_shows_its_price_first(desk: Open, engine: F
         await d.press("enter")
         await d.until(lambda: bool(engine.config.saved))
         assert engine.config.saved == [("fast", {"model": "minimax/minimax-m3"})]
-
-
-async def test_t_tests_the_tier(desk: Open, engine: FakeEngine) -> None:
-    async with desk() as d:
         await d.press("2", "down", "t")
         await d.until(lambda: "code works" in d.footer)
         request = next(asked for verb, asked in engine.asked if verb == "delegate")
@@ -198,13 +180,17 @@ async def test_t_tests_the_tier(desk: Open, engine: FakeEngine) -> None:
         assert request.tier == "code"
 
 
-async def test_p_pauses_and_resumes(desk: Open, engine: FakeEngine) -> None:
+async def test_p_pauses_and_resumes_and_other_keys_harm_nothing(
+    desk: Open, engine: FakeEngine
+) -> None:
     async with desk() as d:
         await d.press("p")
         assert engine.queue.paused
         assert "paused" in header_text(d.app)
         await d.press("p")
         assert not engine.queue.paused
+        await d.press("ctrl+l", "F", "u", "S", "escape")
+        assert isinstance(d.app.screen, DashboardScreen)
 
 
 async def test_slash_filters_while_typing_and_escape_shows_all(desk: Open) -> None:
@@ -216,15 +202,11 @@ async def test_slash_filters_while_typing_and_escape_shows_all(desk: Open) -> No
         assert "1 shown" in d.app.screen.query_one("#jobs", Frame).title
         await d.press("escape")
         assert len(d.app.screen.query_one(JobList).table.rows) == 9
-
-
-async def test_a_filter_that_nothing_passes_says_how_to_leave(desk: Open) -> None:
-    async with desk() as d:
         await d.press("slash", *"zzz", "enter")
         assert "No job matches." in d.text("#job-list")
 
 
-async def test_r_runs_again_and_shift_r_asks_for_the_tier(desk: Open, engine: FakeEngine) -> None:
+async def test_jobs_are_run_again_followed_up_and_made(desk: Open, engine: FakeEngine) -> None:
     async with desk() as d:
         d.app.screen.query_one(JobList).select("b02gh")
         await d.press("r")
@@ -233,14 +215,10 @@ async def test_r_runs_again_and_shift_r_asks_for_the_tier(desk: Open, engine: Fa
         await d.until(lambda: isinstance(d.app.screen, Picker))
         await d.press("down", "enter")
         await d.until(lambda: ("rerun", ("b02gh", "code")) in engine.asked)
-
-
-async def test_f_follows_an_agent_up(desk: Open, engine: FakeEngine) -> None:
-    async with desk() as d:
         engine.put(
             make_job("ag3nt", JobState.DONE, kind=JobKind.AGENT, worker="glm", cost=paid("0.1"))
         )
-        await d.settled()
+        await d.until(lambda: "ag3nt" in d.text("#job-list"))
         d.app.screen.query_one(JobList).select("ag3nt")
         await d.press("f")
         await d.until(lambda: d.app.screen.query_one("Footer").has_class("-prompts"))
@@ -248,28 +226,21 @@ async def test_f_follows_an_agent_up(desk: Open, engine: FakeEngine) -> None:
         await d.until(lambda: any(verb == "follow_up" for verb, _ in engine.asked))
         request = next(asked for verb, asked in engine.asked if verb == "follow_up")
         assert (request.target, request.prompt) == ("ag3nt", "go")
-
-
-async def test_n_gives_a_worker_a_task(desk: Open, engine: FakeEngine) -> None:
-    async with desk() as d:
         await d.press("n", *"count", "enter")
         await d.until(lambda: any(verb == "delegate" for verb, _ in engine.asked))
 
 
-async def test_y_copies_the_output(desk: Open) -> None:
-    async with desk() as d:
-        d.app.screen.query_one(JobList).select("k7f2q")
-        await d.press("y")
-        await d.until(lambda: "Copied" in d.footer)
-        assert "disk full" in d.app.clipboard
-
-
-async def test_w_saves_the_output(
+async def test_the_output_is_copied_saved_and_paged(
     desk: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     async with desk() as d:
         d.app.screen.query_one(JobList).select("k7f2q")
+        await d.press("y")
+        await d.until(lambda: "Copied" in d.footer)
+        assert "disk full" in d.app.clipboard
+        await d.press("o")
+        await d.until(lambda: "cannot step aside" in d.footer)
         await d.press("w")
         await d.until(lambda: d.app.screen.query_one("Footer").has_class("-prompts"))
         await d.press("enter")
@@ -277,47 +248,28 @@ async def test_w_saves_the_output(
     assert "disk full" in (tmp_path / "k7f2q.txt").read_text()
 
 
-async def test_o_without_a_terminal_says_why(desk: Open) -> None:
+async def test_detail_help_palette_and_history_open_and_close(desk: Open) -> None:
     async with desk() as d:
-        d.app.screen.query_one(JobList).select("k7f2q")
-        await d.press("o")
-        await d.until(lambda: "cannot step aside" in d.footer)
-
-
-async def test_enter_opens_the_detail_and_escape_comes_back(desk: Open) -> None:
-    async with desk() as d:
+        for key in ("question_mark", "f1"):
+            await d.press(key)
+            assert isinstance(d.app.screen, HelpScreen)
+            await d.press("escape")
+            assert isinstance(d.app.screen, DashboardScreen)
         await d.press("enter")
         assert isinstance(d.app.screen, DetailScreen)
         await d.press("escape")
         assert isinstance(d.app.screen, DashboardScreen)
         assert d.app.screen.query_one(JobList).has_focus
-
-
-async def test_h_opens_the_history(desk: Open) -> None:
-    async with desk() as d:
+        await d.press("ctrl+p")
+        await d.until(lambda: type(d.app.screen).__name__ == "CommandPalette")
+        await d.press("escape")
         await d.press("h")
         assert isinstance(d.app.screen, HistoryScreen)
         await d.until(lambda: "k7f2q" in d.text("HistoryList"))
 
 
-@pytest.mark.parametrize("key", ["question_mark", "f1"])
-async def test_help_opens_and_closes(desk: Open, key: str) -> None:
-    async with desk() as d:
-        await d.press(key)
-        assert isinstance(d.app.screen, HelpScreen)
-        await d.press("escape")
-        assert isinstance(d.app.screen, DashboardScreen)
-
-
-async def test_the_palette_has_every_action(desk: Open) -> None:
-    async with desk() as d:
-        await d.press("ctrl+p")
-        await d.until(lambda: type(d.app.screen).__name__ == "CommandPalette")
-        await d.press("escape")
-
-
 async def test_a_theme_is_seen_while_moving_and_remembered(desk: Open) -> None:
-    async with desk() as d:
+    async with desk((80, 24)) as d:
         before = d.app.theme
         await d.press("T")
         await d.until(lambda: isinstance(d.app.screen, Picker))
@@ -330,7 +282,7 @@ async def test_a_theme_is_seen_while_moving_and_remembered(desk: Open) -> None:
         assert d.app.memory.theme == "nord"
 
 
-async def test_tab_goes_round_the_panes(desk: Open) -> None:
+async def test_going_round_by_tab_number_keys_and_mouse(desk: Open) -> None:
     async with desk() as d:
         seen = []
         for _ in range(6):
@@ -341,30 +293,12 @@ async def test_tab_goes_round_the_panes(desk: Open) -> None:
         assert d.app.focused.id == "job-list"
         await d.press("shift+tab")
         assert d.app.focused.id == "event-list"
-
-
-async def test_numbers_go_to_panes(desk: Open) -> None:
-    async with desk() as d:
         panes = ("job-list", "tier-list", "budget-view", "savings-view", "event-list")
         for key, pane in enumerate(panes, start=1):
             await d.press(str(key))
             assert d.app.focused is not None
             assert d.app.focused.id == pane
-
-
-@pytest.mark.parametrize("size", [(140, 45), (80, 24), (60, 15)])
-async def test_numbers_open_panes_in_full(desk: Open, size: tuple[int, int]) -> None:
-    screens = ("TiersScreen", "BudgetScreen", "SavingsScreen", "EventsScreen")
-    async with desk(size) as d:
-        for key, screen in enumerate(screens, start=2):
-            await d.press(*[str(key)] * (2 if size == (140, 45) else 1))
-            assert type(d.app.screen).__name__ == screen
-            await d.press("escape", "1")
-            assert isinstance(d.app.screen, DashboardScreen)
-
-
-async def test_moving(desk: Open) -> None:
-    async with desk() as d:
+        await d.press("1")
         jobs = d.app.screen.query_one(JobList)
         jobs.move_cursor(0)
         await d.press("j", "down", "k")
@@ -377,15 +311,26 @@ async def test_moving(desk: Open) -> None:
         assert jobs.cursor == 8
         await d.press("pageup", "end", "home")
         assert jobs.cursor == 0
-
-
-async def test_the_mouse_selects_and_opens(desk: Open) -> None:
-    async with desk() as d:
         await d.pilot.click("#job-list", offset=(10, 3))
         assert d.app.screen.query_one(JobList).cursor == 3
         await d.pilot.click("#job-list", offset=(10, 3), times=2)
         await d.pilot.pause()
         assert isinstance(d.app.screen, DetailScreen)
+
+
+async def test_numbers_open_panes_in_full_at_every_size(desk: Open) -> None:
+    screens = ("TiersScreen", "BudgetScreen", "SavingsScreen", "EventsScreen")
+    async with desk((120, 30)) as d:
+        for size in ((120, 30), (80, 24), (60, 15)):
+            await d.pilot.resize_terminal(*size)
+            await d.settled()
+            lines = d.text("#job-list").split("\n")
+            assert len({len(line) for line in lines}) == 1, "columns follow the width"
+            for key, screen in enumerate(screens, start=2):
+                await d.press(*[str(key)] * (2 if size == (120, 30) else 1))
+                assert type(d.app.screen).__name__ == screen
+                await d.press("escape", "1")
+                assert isinstance(d.app.screen, DashboardScreen)
 
 
 async def test_q_asks_while_jobs_run_and_leaves(desk: Open, engine: FakeEngine) -> None:
@@ -419,17 +364,3 @@ async def test_an_empty_day_says_what_to_do(desk: Open, engine: FakeEngine) -> N
         engine.put_server(clients=0)
         await d.settled()
         assert "workers-tui connect" in d.text("#job-list")
-
-
-async def test_ctrl_l_and_the_follow_key_harm_nothing(desk: Open) -> None:
-    async with desk() as d:
-        await d.press("ctrl+l", "F", "u", "S", "escape")
-        assert isinstance(d.app.screen, DashboardScreen)
-
-
-async def test_rows_have_the_columns_of_the_width_after_a_resize(desk: Open) -> None:
-    async with desk((140, 45)) as d:
-        await d.pilot.resize_terminal(80, 24)
-        await d.settled()
-        lines = d.text("#job-list").split("\n")
-        assert len({len(line) for line in lines}) == 1
