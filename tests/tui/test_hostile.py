@@ -101,15 +101,11 @@ async def test_on_the_other_screens(desk: Open, engine: FakeEngine) -> None:
             await d.settled()
 
 
-async def test_in_a_toast(desk: Open, engine: FakeEngine) -> None:
+async def test_in_a_toast_and_in_an_error_of_a_command(desk: Open, engine: FakeEngine) -> None:
     async with desk() as d:
         engine.events.tell("provider", EVIL, level=Level.ERROR)
         await d.settled()
         assert is_harmless(d)
-
-
-async def test_in_an_error_of_a_command(desk: Open, engine: FakeEngine) -> None:
-    async with desk() as d:
         d.app.screen.say(EVIL)  # type: ignore[attr-defined]
         await d.settled()
         assert is_harmless(d)

@@ -24,7 +24,7 @@ def test_wrapping_on_is_the_same_as_wrapping_anew(pieces: list[str], width: int)
     assert rows == safe.wrap(line, width)
 
 
-async def test_pieces_give_the_same_rows_as_the_whole(desk: Open) -> None:
+async def test_pieces_give_the_rows_of_the_whole_and_only_the_end_is_kept(desk: Open) -> None:
     async with desk() as d:
         pane = d.app.screen.query_one(Output)
         pieces = [
@@ -39,11 +39,6 @@ async def test_pieces_give_the_same_rows_as_the_whole(desk: Open) -> None:
         grown = lines_of(pane)
         pane.show_text("".join(pieces), growing=True)
         assert lines_of(pane) == grown
-
-
-async def test_only_the_end_of_a_huge_text_is_kept(desk: Open) -> None:
-    async with desk() as d:
-        pane = d.app.screen.query_one(Output)
         pane.show_text("x", growing=True)
         for _ in range(40):
             pane.add_text("a line of text\n" * 1_000)
