@@ -17,13 +17,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "screenshots")]
 
-from tests.walk.tmux import Window  # noqa: E402 - the path is set above
+from tests.walk.tmux import NeverCame, Window  # noqa: E402 - the path is set above
 
 draw = importlib.import_module("terminal_picture").draw
+LANCZOS = 1  # Pillow's number for the filter
 
 HERE = ROOT / "screenshots"
 WIDE, NARROW = (140, 40), (80, 24)
-FRAMES, FRAME_MS = 60, 200
+FRAMES, FRAME_MS = 50, 240
+TRIES = 8
+COLOURS, SCALE = 48, 0.8
+"""Of the recording: what keeps it light."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +40,18 @@ class Shot:
     shows: str
 
 
+STREAMS = r"(?s)[2-9] running.*following(.*\n[│├][^│]*[a-z]{3}){3}.*▌"
+"""Several jobs run, and the selected one has written some lines."""
+
 SHOTS = (
-    Shot("dashboard", WIDE, ("g",), "running"),
+    Shot("dashboard", WIDE, ("1", "g"), STREAMS),
     Shot("detail", WIDE, ("g", "Enter"), "asked by"),
     Shot("tiers", WIDE, ("2", "2"), "Picked lately"),
     Shot("budget", WIDE, ("3", "3"), "By tier"),
     Shot("picker", WIDE, ("2", "e"), "type to search"),
     Shot("history", WIDE, ("h",), "History ── [0-9]"),
-    Shot("narrow", NARROW, ("g",), "running"),
+    Shot("savings", WIDE, ("4", "4"), "By day"),
+    Shot("narrow", NARROW, ("1", "g"), "[3-9] running"),
 )
 WARM_UP = 20.0
 """Seconds until the demo looks like a day."""
@@ -65,9 +73,7 @@ def take(size: tuple[int, int], names: Sequence[str]) -> None:
     window = open_demo(size, WARM_UP)
     try:
         for shot in shots:
-            window.press(*shot.keys)
-            window.wait_for(shot.shows, 30)
-            time.sleep(0.8)
+            come_to(window, shot)
             draw(window.coloured(), *size).quantize(128).save(
                 HERE / f"{shot.name}.png", optimize=True
             )
@@ -76,6 +82,20 @@ def take(size: tuple[int, int], names: Sequence[str]) -> None:
             print(f"{shot.name}.png")
     finally:
         window.close()
+
+
+def come_to(window: Window, shot: Shot) -> None:
+    """Press until the screen shows it: a selected job may end before it has written enough."""
+    for _ in range(TRIES):
+        window.press(*shot.keys)
+        try:
+            window.wait_for(shot.shows, 8)
+        except NeverCame:
+            window.press("Escape", "Escape")
+            continue
+        time.sleep(0.3)
+        return
+    raise NeverCame(f"{shot.name}: {shot.shows}")
 
 
 def record() -> None:
@@ -93,11 +113,14 @@ def record() -> None:
                 window.press("Enter")
             if number == 46:
                 window.press("Escape")
-            frames.append(draw(window.coloured(), *size).quantize(64))
+            frames.append(draw(window.coloured(), *size))
             time.sleep(FRAME_MS / 1_000)
     finally:
         window.close()
-    first, *rest = frames
+    width, height = (round(SCALE * side) for side in frames[0].size)
+    scaled = [frame.resize((width, height), LANCZOS) for frame in frames]
+    palette = scaled[0].quantize(COLOURS)  # one for all: then only what changed is kept
+    first, *rest = (frame.quantize(palette=palette, dither=0) for frame in scaled)
     first.save(
         HERE / "demo.gif", save_all=True, append_images=rest, duration=FRAME_MS, loop=0,
         optimize=True,

@@ -46,7 +46,9 @@ def steps(wide: bool) -> Sequence[Step]:
     def full(key: str, name: str, shows: str) -> tuple[Step, Step]:
         return (
             Step(name, (key,) * twice, shows),
-            Step(f"{name}-back", ("Escape",), HOME, gone=r"esc back +e edit|Where it went"),
+            Step(
+                f"{name}-back", ("Escape",), HOME, gone=r"esc back +e edit|Where it went|i formula"
+            ),
         )
 
     return (
@@ -78,7 +80,13 @@ def steps(wide: bool) -> Sequence[Step]:
         Step("undo", ("u",), r"Undone"),
         *full("2", "tiers", r"model +price|tier +model"),
         *full("3", "budget", r"By tier"),
-        *full("4", "savings", r"How it is counted"),
+        Step("savings", ("4",) * twice, r"this session|all time|No saving yet"),
+        Step("savings-formula", ("i",), r"How it is counted"),
+        Step("savings-figures", ("i",), r"this session|all time|No saving yet"),
+        Step("savings-end", ("G",), r"Savings ──"),
+        Step("savings-back", ("Escape",), HOME, gone="i formula"),
+        Step("workers", ("W",), r"No agent worker yet"),
+        Step("workers-back", ("Escape",), HOME, gone="No agent worker yet"),
         *full("5", "events", r"(?i)events ──"),
         Step("picker", ("1", "e"), r"type to search|No tier"),
         Step("picker-search", (), r"now \.|present model", typed="flash"),
@@ -104,6 +112,8 @@ def steps(wide: bool) -> Sequence[Step]:
         Step("steps", ("f",), r"Only an agent|next task"),
         Step("panes", ("Escape", "Tab", "Tab", "BTab", "F", "C-l"), HOME),
         Step("first-steps", ("S",), r"A key for a provider"),
+        Step("first-steps-connect", ("m",), r"The demo connects nothing"),
+        Step("first-steps-local", ("l",), r"No local model server|Tier local"),
         Step("first-steps-back", ("Escape",), HOME, gone="A key for a provider"),
         Step("cancel", ("g", "c"), HOME),
         Step("cancel-all", ("C",), r"y/n|No job runs"),

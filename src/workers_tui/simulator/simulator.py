@@ -207,7 +207,7 @@ class Simulator:
         base = replace(
             self.scenario.default,
             first_delay=dice.uniform(0.2, 1.6),
-            tokens_per_second=dice.uniform(20, 120),
+            tokens_per_second=dice.uniform(12, 50),
             comments=dice.randint(0, 2),
         )
         roll = dice.random()
