@@ -75,8 +75,9 @@ def answer_for(task: str, model: str = "") -> str:
     """A plausible answer; equal tasks get equal answers."""
     seed = hashlib.sha256(f"{model}\n{task}".encode()).digest()
     dice = random.Random(seed)
+    asked = task[-2000:].rpartition("Task:\n")[2]  # files that come before it say nothing of it
     kind = next(
-        (name for words, name in KINDS if re.search(words, task[-2000:], re.IGNORECASE)), "summary"
+        (name for words, name in KINDS if re.search(words, asked, re.IGNORECASE)), "summary"
     )
     if kind == "tests":
         return f"```python\n{TESTS}```\n"
