@@ -14,6 +14,7 @@ async def test_empty_then_listed_then_the_jobs_of_one(desk: Open, engine: FakeEn
     async with desk() as d:
         await d.press("W")
         await d.until(lambda: "workers-tui worker create" in d.text("WorkerList"))
+        assert not d.app.screen.query_one("#worker").display, "no facts without a worker"
         problem = "it has no key: `workers-tui worker set-key` gives it one"
         engine.board.put(Key(Topic.WORKER, "glm"), worker())
         engine.board.put(Key(Topic.WORKER, "kimi"), worker("kimi", state="broken", problem=problem))

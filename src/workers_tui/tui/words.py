@@ -87,7 +87,7 @@ def money(pico: Pico) -> str:
     if usd == 0:
         return "$0.00"
     if usd < CENT:
-        return sign + _four_digits(usd)
+        return sign + _four_digits(usd).removeprefix("<" if sign else "")
     return f"{sign}${_round(usd, CENT):,}"
 
 

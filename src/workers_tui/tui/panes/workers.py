@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.style import Style
+
 from workers_tui.tui import safe, words
 from workers_tui.tui.lines import LineView, Row, row
 
@@ -41,6 +43,10 @@ class WorkerList(LineView):
         """Columns follow the width."""
         self._lay_out()
         super().on_resize()
+
+    def row_style(self, index: int) -> Style:
+        """No cursor on words."""
+        return super().row_style(index) if self.identities else Style.null()
 
     def head(self) -> str:
         """The names of the columns."""

@@ -34,6 +34,7 @@ class WorkersScreen(Moves):
     def on_mount(self) -> None:
         """The list has the focus."""
         self.query_one(WorkerList).focus()
+        self._show_workers()
 
     def on_resize(self) -> None:
         """The head follows the columns."""
@@ -46,8 +47,12 @@ class WorkersScreen(Moves):
     def show(self, keys: AbstractSet[Key]) -> None:
         """Hand on what changed."""
         self.show_spend(keys)
+        if any(key.topic is Topic.WORKER for key in keys):
+            self._show_workers()
+
+    def _show_workers(self) -> None:
         board = self.board
-        if board is None or (keys and not any(key.topic is Topic.WORKER for key in keys)):
+        if board is None:
             return
         views = [board.get(Key(Topic.WORKER, name)) for name in board.names(Topic.WORKER)]
         self.query_one(WorkerList).show(views)
