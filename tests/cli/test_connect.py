@@ -123,3 +123,39 @@ def test_saying_no_at_the_end_changes_nothing(desk: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: next(answers))
     assert main(["connect"]) == 130
     assert list(desk.iterdir()) == []
+
+
+def test_remove_without_a_scope_takes_back_every_scope_in_every_project(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = Path.cwd(), desk.parent / "second"
+    (first / ".claude").mkdir()
+    mine = '{"model" : "opus" }'
+    (first / ".claude" / "settings.json").write_text(mine)
+    second.mkdir()
+    assert main(["connect", "--scope", "project"]) == 0
+    assert main(["connect"]) == 0
+    monkeypatch.chdir(second)
+    assert main(["connect", "--scope", "local", "--no-hooks", "--no-permissions"]) == 0
+    monkeypatch.chdir(desk)
+    assert main(["connect", "--remove"]) == 0
+    left = [path for top in (desk, first, second) for path in top.rglob("*") if path.is_file()]
+    assert [path for path in left if path.name != ".claude.json"] == [
+        first / ".claude" / "settings.json"
+    ]
+    assert (first / ".claude" / "settings.json").read_text() == mine
+    assert not any("workers-tui" in path.read_text() for path in left)
+
+
+def test_remove_without_a_scope_leaves_what_others_connected_in_a_shared_project(
+    capsys: Out, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert main(["connect", "--scope", "project"]) == 0
+    monkeypatch.setenv("WORKERS_HOME", str(tmp_path / "another"))
+    before = Path(".mcp.json").read_bytes()
+    capsys.readouterr()
+    assert main(["connect", "--remove"]) == 0
+    assert "--scope project takes that back too" in capsys.readouterr().out
+    assert Path(".mcp.json").read_bytes() == before
+    assert main(["connect", "--remove", "--scope", "project"]) == 0
+    assert b"workers-tui" not in Path(".mcp.json").read_bytes()

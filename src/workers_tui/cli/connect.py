@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ from workers_tui.home.connection_plan import (
     Wanted,
     plan_connect,
     plan_remove,
+    plan_remove_everywhere,
 )
 from workers_tui.home.places import Home
 from workers_tui.home.server_record import ensure_token, read_record
@@ -30,9 +32,9 @@ from workers_tui.home.server_record import ensure_token, read_record
 @click.option(
     "--scope",
     type=click.Choice([scope.value for scope in Scope]),
-    default=Scope.USER.value,
-    show_default=True,
-    help="For you everywhere, for everybody in this project, or for you in this project.",
+    default=None,
+    help="For you everywhere, for everybody in this project, or for you in this project."
+    " [default: user; --remove: each there is]",
 )
 @click.option("--http", is_flag=True, help="Register the dashboard's address instead of a program.")
 @click.option("--remove", is_flag=True, help="Take everything back, exactly.")
@@ -45,7 +47,7 @@ from workers_tui.home.server_record import ensure_token, read_record
 def connect(  # noqa: PLR0913 - one per option
     options: Options,
     *,
-    scope: str,
+    scope: str | None,
     http: bool,
     remove: bool,
     dry_run: bool,
@@ -64,8 +66,10 @@ def connect(  # noqa: PLR0913 - one per option
     claude = find_claude(environ)
     asks = sys.stdin.isatty() and not (yes or dry_run or remove)
     try:
-        if remove:
-            plan = plan_remove(Scope(scope), project, home, environ)
+        if remove and scope:
+            plans = [plan_remove(Scope(scope), project, home, environ)]
+        elif remove:
+            plans = plan_remove_everywhere(project, home, environ)
         else:
             wanted = Wanted(
                 _server(options, home, environ, http=http),
@@ -73,13 +77,15 @@ def connect(  # noqa: PLR0913 - one per option
                 hooks=_part(hooks, "Install the hooks (large reads, rules, savings)?", asks),
                 rules=_part(rules, "Add the delegation rules to CLAUDE.md?", asks),
             )
-            plan = plan_connect(Scope(scope), project, wanted, environ)
-        show(plan, claude, remove=remove, diffs=dry_run)
-        if dry_run or not plan.needed:
+            plans = [plan_connect(Scope(scope or Scope.USER), project, wanted, environ)]
+        show(plans, claude, remove=remove, diffs=dry_run)
+        needed = [plan for plan in plans if plan.needed]
+        if dry_run or not needed:
             return
         if asks:
             click.confirm("Do this?", default=True, abort=True)
-        (undo if remove else apply)(plan, home, claude, environ)
+        for plan in needed:
+            (undo if remove else apply)(plan, home, claude, environ)
     except Unusable as error:
         raise WorkFailed(str(error)) from None
     click.echo("done" if remove else "done: start a new Claude Code session to use it")
@@ -112,8 +118,15 @@ def _part(chosen: bool | None, question: str, asks: bool) -> bool:
     return chosen is not False
 
 
-def show(plan: Plan, claude: Path | None, *, remove: bool, diffs: bool) -> None:
+def show(plans: Sequence[Plan], claude: Path | None, *, remove: bool, diffs: bool) -> None:
     """Print what would happen, one line per file; `diffs` adds the changed lines."""
+    for plan in plans:
+        _show(plan, claude, remove=remove, diffs=diffs)
+    if not any(plan.needed for plan in plans):
+        click.echo("nothing of ours is there" if remove else "already connected: nothing to change")
+
+
+def _show(plan: Plan, claude: Path | None, *, remove: bool, diffs: bool) -> None:
     if plan.server.needed:
         verb = "remove" if remove else "register"
         how = f"with {claude}" if claude else f"in {plan.places.servers} (claude was not found)"
@@ -125,8 +138,6 @@ def show(plan: Plan, claude: Path | None, *, remove: bool, diffs: bool) -> None:
                 click.echo(_diff(change))
     for note in plan.notes:
         click.echo(f"note: {note}")
-    if not plan.needed:
-        click.echo("nothing of ours is there" if remove else "already connected: nothing to change")
 
 
 def _verb(change: Change) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +121,25 @@ def plan_remove(scope: Scope, project: Path, home: Home, environ: Mapping[str, s
         _restored(record, places.rules, lambda: _ruled(places, ours.without_rules)),
     ]
     return Plan(places, server, tuple(files))
+
+
+def plan_remove_everywhere(project: Path, home: Home, environ: Mapping[str, str]) -> list[Plan]:
+    """What taking back would change for this user, and in every project that is on record.
+
+    A project's shared files that somebody else connected are only noted.
+    """
+    user = claude_places(Scope.USER, project, environ)
+    record = Record.load(home)
+    there = record.connected({str(user.settings), str(user.rules)}) | {(Scope.LOCAL, project)}
+    known = sorted(one for one in there if one[1].is_dir())
+    plans = [
+        plan_remove(scope, where, home, environ) for scope, where in [(Scope.USER, project), *known]
+    ]
+    shared = plan_remove(Scope.PROJECT, project, home, environ)
+    if shared.needed and shared.places not in {plan.places for plan in plans}:
+        note = f"somebody else connected {project}; --scope project takes that back too"
+        plans[0] = replace(plans[0], notes=(note,))
+    return plans
 
 
 def has_plugin(environ: Mapping[str, str]) -> bool:

@@ -7,12 +7,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Container
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workers_tui.home.claude_places import Scope
 from workers_tui.home.files import make_private_dir, read_json, write_atomic
 from workers_tui.home.places import Home
+
+PROJECT_FILES = {
+    ".claude/settings.json": Scope.PROJECT,
+    "CLAUDE.md": Scope.PROJECT,
+    ".mcp.json": Scope.PROJECT,
+    ".claude/settings.local.json": Scope.LOCAL,
+    "CLAUDE.local.md": Scope.LOCAL,
+}
+LOCAL_SERVERS = re.compile(r"projects/(.+)/mcpServers")
 
 
 @dataclass(slots=True)
@@ -57,6 +69,12 @@ class Record:
         except OSError:
             return False, None
 
+    def connected(self, user_files: Container[str]) -> set[tuple[Scope, Path]]:
+        """The projects with something of ours on record, and the scope it was for."""
+        parts = (key.partition("#") for key in self.entries)
+        found = {_project(Path(path), part) for path, _, part in parts if path not in user_files}
+        return {one for one in found if one is not None}
+
     def forget(self, path: Path, part: str = "") -> None:
         self.entries.pop(_key(path, part), None)
 
@@ -77,6 +95,17 @@ class Record:
 
 def _key(path: Path, part: str) -> str:
     return f"{path}#{part}" if part else str(path)
+
+
+def _project(path: Path, part: str) -> tuple[Scope, Path] | None:
+    """The scope and the project of a file on record; None for a user's own."""
+    local = LOCAL_SERVERS.fullmatch(part)
+    if local:
+        return Scope.LOCAL, Path(local[1])
+    for name, scope in PROJECT_FILES.items():
+        if path.parts[-len(Path(name).parts) :] == Path(name).parts:
+            return scope, path.parents[len(Path(name).parts) - 1]
+    return None
 
 
 def digest(data: bytes | None) -> str:
