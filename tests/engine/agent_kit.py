@@ -12,12 +12,13 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 
+from workers_tui.engine.agents import child_guard
 from workers_tui.engine.agents.agent_limits import Limits
 from workers_tui.engine.agents.agent_request import AgentRequest, FollowUp
 from workers_tui.engine.board import Key, ServerView, Topic
@@ -70,6 +71,14 @@ class World:
     home: Home
     project: Path
     root: Path
+    strangers: frozenset[int] = field(
+        default_factory=lambda: frozenset(child_guard.below(os.getpid()))
+    )
+    """Processes that other tests of this run keep."""
+
+    def left_alive(self) -> list[int]:
+        """Processes that this test started and that still live."""
+        return [pid for pid in child_guard.below(os.getpid()) if pid not in self.strangers]
 
     @property
     def origin(self) -> Origin:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import stat
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from tests.engine.agent_kit import (
     world,
 )
 
-from workers_tui.engine.agents import child_guard
 from workers_tui.engine.agents.agent_limits import Limits
 from workers_tui.engine.agents.agent_trace import StepKind
 from workers_tui.engine.agents.identities import preset_named
@@ -64,7 +62,7 @@ async def test_the_start_answers_before_anything_is_started(tmp_path: Path) -> N
     async with world(tmp_path, ANSWER) as one:
         job = await one.start("hang")
         assert job.state is JobState.QUEUED
-        assert child_guard.below(os.getpid()) == []
+        assert one.left_alive() == []
         await one.engine.cancel(job.id)
         assert (await one.engine.ended(job.id)).state is JobState.CANCELLED
 
@@ -93,21 +91,21 @@ async def test_a_cancel_ends_the_job_and_its_orphans(tmp_path: Path) -> None:
         await one.engine.cancel(job.id, by="the test")
         ended = await one.engine.ended(job.id)
         assert (ended.state, ended.error) == (JobState.CANCELLED, "cancelled by the test")
-        assert child_guard.below(os.getpid()) == []
+        assert one.left_alive() == []
 
 
 async def test_what_the_agent_left_running_is_ended(tmp_path: Path) -> None:
     async with world(tmp_path, ANSWER) as one:
         job = await one.run("orphan 3087")
         assert job.state is JobState.DONE, job.error
-        assert child_guard.below(os.getpid()) == []
+        assert one.left_alive() == []
 
 
 async def test_a_result_ends_the_job_even_if_the_process_lingers(tmp_path: Path) -> None:
     async with world(tmp_path, ANSWER, limits=Limits(linger=0.1)) as one:
         job = await one.run("linger")
         assert job.state is JobState.DONE
-        assert child_guard.below(os.getpid()) == []
+        assert one.left_alive() == []
 
 
 async def test_no_result_is_a_failure_that_names_what_was_said(tmp_path: Path) -> None:

@@ -47,8 +47,13 @@ def alive(number: int) -> bool:
     return False
 
 
-def program(number: int, end: str) -> str:
-    return f"{TREE.format(n=number)}; print('ready'); {end}"
+def program(number: int, end: str, *, at_interrupt: str = "signal.SIG_DFL") -> str:
+    """A program with an orphan; how it takes an interrupt is settled before it says `ready`."""
+    takes = f"import signal,sys; signal.signal(signal.SIGINT, {at_interrupt})"
+    return f"{takes}; {TREE.format(n=number)}; print('ready'); {end}"
+
+
+DEAF = "signal.SIG_IGN"
 
 
 async def test_the_exit_code_passes_and_orphans_end() -> None:
@@ -58,16 +63,15 @@ async def test_the_exit_code_passes_and_orphans_end() -> None:
 
 
 async def test_stop_interrupts_first() -> None:
-    wait = "\ntry: time.sleep(60)\nexcept KeyboardInterrupt: sys.exit(5)"
-    async with guarded(program(4102, wait)) as (process, control):
+    leave = program(4102, "time.sleep(60)", at_interrupt="lambda *_: sys.exit(5)")
+    async with guarded(leave) as (process, control):
         os.write(control, child_guard.STOP)
         assert await asyncio.wait_for(process.wait(), 10) == 5
     assert not alive(4102)
 
 
 async def test_kill_ends_one_that_ignores_the_interrupt() -> None:
-    deaf = "import signal; signal.signal(2, signal.SIG_IGN); time.sleep(60)"
-    async with guarded(f"import signal; {program(4103, deaf)}") as (process, control):
+    async with guarded(program(4103, "time.sleep(60)", at_interrupt=DEAF)) as (process, control):
         os.write(control, child_guard.KILL)
         assert await asyncio.wait_for(process.wait(), 10) == 128 + signal.SIGKILL
     assert not alive(4103)
@@ -82,8 +86,7 @@ async def test_an_agent_that_dies_of_a_signal_is_noticed(number: int) -> None:
 
 
 async def test_a_guard_that_is_told_to_end_takes_all_along() -> None:
-    deaf = "import signal; signal.signal(2, signal.SIG_IGN); time.sleep(60)"
-    async with guarded(program(4106, deaf)) as (process, _):
+    async with guarded(program(4106, "time.sleep(60)", at_interrupt=DEAF)) as (process, _):
         process.terminate()
         assert await asyncio.wait_for(process.wait(), 10) == 128 + signal.SIGKILL
     assert not alive(4106)
