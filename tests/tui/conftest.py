@@ -72,7 +72,7 @@ def desk(home: Home, engine: FakeEngine) -> Open:
 
     @asynccontextmanager
     async def open_desk(
-        size: tuple[int, int] = (140, 45), *, filled: bool = True, demo: bool = True
+        size: tuple[int, int] = (124, 34), *, filled: bool = True, demo: bool = True
     ) -> AsyncIterator[Desk]:
         if filled:
             fill(engine)

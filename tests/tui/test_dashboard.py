@@ -31,7 +31,7 @@ def header_text(app: object) -> str:
 
 
 async def test_the_first_look_answers_four_questions(desk: Open) -> None:
-    async with desk() as d:
+    async with desk((140, 45)) as d:
         header = header_text(d.app)
         assert "● 127.0.0.1:4747 · 2 clients" in header
         assert "spent $1.07" in header
