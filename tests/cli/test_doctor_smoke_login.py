@@ -120,6 +120,14 @@ async def test_login_by_code_keeps_the_key_and_a_wrong_code_keeps_nothing(
             assert (b"login again" in err) is wrong
 
 
+async def test_login_without_a_code_asks_nobody(home: Home, tmp_path: Path) -> None:
+    async with Simulator() as provider:
+        process = await Shell(home, tmp_path, provider).start("login", "--headless")
+        _, err = await process.communicate(b"")
+    assert process.returncode == 2
+    assert b"no code was given" in err
+
+
 async def _code(out: asyncio.StreamReader) -> str:
     """What the page shows to the user."""
     while True:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -74,3 +76,31 @@ def test_without_a_terminal_the_dashboard_says_what_to_do(
     monkeypatch.setattr("os.isatty", lambda _: False)
     assert main([]) == 2
     assert "`workers-tui serve`" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_output_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "workers_tui", "--home", str(tmp_path / "w"), "stats"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env={"PATH": "/usr/bin", "HOME": str(tmp_path)},
+            check=False,
+            timeout=60,
+        )
+    assert run.returncode == 1
+    assert run.stderr == b"workers-tui: the output cannot be used: No space left on device\n"
+
+
+def test_a_directory_that_cannot_be_made_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def read_only(path: Path, **_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setenv("CLAUDE_WORKERS_ROOT", "/nowhere/workers")
+    monkeypatch.setattr(Path, "mkdir", read_only)
+    assert main(["worker", "create", "glm", "--preset", "zai"]) == 1
+    said = capsys.readouterr().err
+    assert said == "workers-tui: /nowhere/workers cannot be used: Read-only file system\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from tests.forwarder.conftest import Forward, Serve
 from tests.forwarder.stdio import INITIALIZE, Stdio, text_of
 from tests.server.fake_engine import FakeEngine
 
-from workers_tui.forwarder.frames import Fault, parse, proper_id
+from workers_tui.forwarder.frames import Fault, parse, proper_id, read_lines
 
 CALL = {"name": "delegate", "arguments": {"task": "t"}}
 
@@ -147,3 +148,10 @@ def test_any_json_makes_a_message_or_a_fault(value: object) -> None:
     if not isinstance(made, Fault):
         assert isinstance(made.get("params", {}), dict)
         assert proper_id(made["id"]) if "id" in made else isinstance(made["method"], str)
+
+
+def test_a_closed_standard_input_is_its_end() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    os.close(writing)
+    assert list(read_lines(reading)) == []

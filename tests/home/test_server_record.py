@@ -5,6 +5,8 @@ from __future__ import annotations
 import stat
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from workers_tui.home.places import Home
 from workers_tui.home.server_record import (
     ServerRecord,
@@ -48,3 +50,15 @@ def test_rotating_gives_another_token(home: Home) -> None:
     old = ensure_token(home)
     assert rotate_token(home) != old
     assert read_token(home) != old
+
+
+def test_a_token_that_cannot_be_written_leaves_no_litter(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int, *__: object, **___: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("workers_tui.home.server_record.os.fdopen", full)
+    with pytest.raises(OSError, match="No space left"):
+        ensure_token(home)
+    assert not list(home.token.parent.glob(".token.*"))

@@ -18,7 +18,7 @@ from workers_tui.engine.checks.login import (
     login_page,
     make_challenge,
 )
-from workers_tui.engine.errors import UpstreamFailed
+from workers_tui.engine.errors import UpstreamFailed, WrongUse
 from workers_tui.engine.settings.keys import save_key
 from workers_tui.engine.settings.providers import DEFAULT
 
@@ -64,7 +64,10 @@ async def _by_code(base_url: str, challenge: Challenge) -> str:
     click.echo(
         f"Open this page anywhere and log in:\n\n  {login_page(base_url, challenge, None)}\n"
     )
-    return await exchange(base_url, ask("the code it shows"), challenge)
+    code = ask("the code it shows").strip()
+    if not code:
+        raise WrongUse("no code was given: run login again and paste the one that the page shows")
+    return await exchange(base_url, code, challenge)
 
 
 async def _by_browser(base_url: str, challenge: Challenge) -> str:

@@ -6,10 +6,12 @@ A command's module is imported when it runs or when its help is shown, so that
 
 from __future__ import annotations
 
+import errno
 import keyword
 import logging
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from workers_tui.engine.errors import WorkersError, WrongUse
 
 FAILED = 1
 INTERRUPTED = 130
+MACHINE_REFUSES = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
 
 COMMANDS = {
     "serve": "Serve without a screen; prints where it listens.",
@@ -137,11 +140,28 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         silence_stdout()
         return 0
-    except Exception as defect:
-        if not logging.root.handlers:
-            raise  # before there is a log, the traceback is all there is
-        return own_defect(defect)
+    except Exception as defect:  # noqa: BLE001 - said in a line and logged, or raised again
+        return ended_by(defect)
     return result if isinstance(result, int) else 0
+
+
+def ended_by(error: Exception) -> int:
+    """Say what nobody foresaw: the machine refused, or a defect of ours."""
+    if isinstance(error, OSError) and error.errno in MACHINE_REFUSES:
+        return refused_by_machine(error)
+    if not logging.root.handlers:
+        raise error  # before there is a log, the traceback is all there is
+    return own_defect(error)
+
+
+def refused_by_machine(error: OSError) -> int:
+    """Say what could not be written: it is no defect of ours. Without a file it is the output."""
+    logging.getLogger(__name__).info("the machine refused", exc_info=error)
+    where = error.filename or "the output"
+    with suppress(OSError):
+        click.echo(f"workers-tui: {where} cannot be used: {error.strerror}", err=True)
+    silence_stdout()
+    return FAILED
 
 
 def own_defect(defect: Exception) -> int:

@@ -60,6 +60,8 @@ def _read(fd: int) -> bytes:
             return os.read(fd, CHUNK)
         except BlockingIOError:
             select.select([fd], [], [])
+        except OSError:
+            return b""  # it was closed before we came, or its other end is gone
 
 
 def parse(line: bytes) -> Message | Fault:

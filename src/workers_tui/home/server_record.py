@@ -64,15 +64,15 @@ def ensure_token(home: Home) -> str:
         return token
     fresh = secrets.token_urlsafe(32)
     staged = home.token.with_name(f".token.{os.getpid()}")
-    fd = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(fd, "w", encoding="ascii") as file:
-        file.write(fresh + "\n")
     try:
+        fd = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(fd, "w", encoding="ascii") as file:
+            file.write(fresh + "\n")
         os.link(staged, home.token)  # fails when another process was first
     except FileExistsError:
         pass
     finally:
-        staged.unlink()
+        staged.unlink(missing_ok=True)
     return read_token(home) or fresh
 
 

@@ -204,6 +204,19 @@ async def test_a_full_disk_leaves_the_old_file(home: Home, monkeypatch: pytest.M
     assert not [path for path in home.config.iterdir() if path.name.startswith(".models.json.")]
 
 
+async def test_a_first_start_on_a_full_disk_leaves_no_litter(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, *_: object, **__: object) -> int:
+        path.touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(ConfigError, match="cannot be made: No space left"):
+        await opened(home)
+    assert not [path for path in home.config.iterdir() if path.name.startswith(".models.json.")]
+
+
 async def test_two_edits_at_once_both_count(home: Home) -> None:
     home.models_json.write_text(GOOD)
     config, _, _ = await opened(home)

@@ -247,11 +247,13 @@ def _copy_shipped(target: Path) -> None:
     text = asset("models.json").read_text(encoding="utf-8")
     named = text.replace("{\n", f'{{\n  "$schema": "./{SCHEMA.name}",\n', 1)
     staged = target.with_name(f".{target.name}.{os.getpid()}")
-    staged.write_text(named, encoding="utf-8")
-    staged.chmod(PRIVATE_FILE)
-    with suppress(FileExistsError):  # another process was first
-        target.hardlink_to(staged)
-    staged.unlink()
+    try:
+        staged.write_text(named, encoding="utf-8")
+        staged.chmod(PRIVATE_FILE)
+        with suppress(FileExistsError):  # another process was first
+            target.hardlink_to(staged)
+    finally:
+        staged.unlink(missing_ok=True)
 
 
 def _stamp(path: Path) -> Stamp | None:
