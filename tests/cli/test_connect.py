@@ -159,3 +159,18 @@ def test_remove_without_a_scope_leaves_what_others_connected_in_a_shared_project
     assert Path(".mcp.json").read_bytes() == before
     assert main(["connect", "--remove", "--scope", "project"]) == 0
     assert b"workers-tui" not in Path(".mcp.json").read_bytes()
+
+
+@pytest.mark.parametrize("scopes", [("user",), ("project", "user")])
+def test_remove_in_the_home_directory_takes_each_file_once(
+    desk: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch, scopes: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(desk)
+    for scope in scopes:
+        assert main(["connect", "--scope", scope]) == 0
+    capsys.readouterr()
+    assert main(["connect", "--remove"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("settings.json") == 1
+    assert "somebody else" not in shown
+    assert not any("workers-tui" in path.read_text() for path in desk.rglob("*") if path.is_file())

@@ -7,7 +7,7 @@ plain JSON stops the plan.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -136,10 +136,22 @@ def plan_remove_everywhere(project: Path, home: Home, environ: Mapping[str, str]
         plan_remove(scope, where, home, environ) for scope, where in [(Scope.USER, project), *known]
     ]
     shared = plan_remove(Scope.PROJECT, project, home, environ)
-    if shared.needed and shared.places not in {plan.places for plan in plans}:
+    *plans, shared = _each_file_once([*plans, shared])
+    if shared.needed and (Scope.PROJECT, project) not in there:
         note = f"somebody else connected {project}; --scope project takes that back too"
         plans[0] = replace(plans[0], notes=(note,))
     return plans
+
+
+def _each_file_once(plans: Sequence[Plan]) -> list[Plan]:
+    """In the home directory, the project's settings are the user's."""
+    seen: set[Path] = set()
+    once = []
+    for plan in plans:
+        files = tuple(change for change in plan.files if change.path not in seen)
+        seen.update(change.path for change in files)
+        once.append(replace(plan, files=files))
+    return once
 
 
 def has_plugin(environ: Mapping[str, str]) -> bool:
