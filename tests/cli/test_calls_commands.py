@@ -135,6 +135,18 @@ def test_broken_settings_name_the_line(run: Run, home: Home) -> None:
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.parametrize("command", [("stats",), ("budget", "show")])
+def test_broken_settings_leave_the_cap_unknown_and_not_open(
+    run: Run, home: Home, command: tuple[str, ...]
+) -> None:
+    home.models_json.write_text('{\n "tiers": {\n')
+    code, out, err = run(*command)
+    assert code == 0
+    assert "the cap is not known" in out
+    assert "no cap" not in out
+    assert "models.json line 3" in err
+
+
 def test_no_room_under_the_cap_is_refused(run: Run) -> None:
     good(run("budget", "set", "0.000001"))
     code, _, err = run("run", "x")

@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 import click
 
 from workers_tui.cli.common import Options, open_engine, print_json, run_async
-from workers_tui.cli.stats import cap_line
+from workers_tui.cli.stats import cap_line, tell_broken
 from workers_tui.engine.errors import WrongUse
 from workers_tui.engine.money import from_usd, text_usd
 from workers_tui.engine.stats import Stats
@@ -63,9 +63,11 @@ def show(options: Options, as_json: bool) -> int:
 async def _show(options: Options, *, as_json: bool) -> int:
     async with open_engine(options, watch=False) as engine:
         today = await Stats(engine.budget, engine.ledger, engine.config).today()
-        cap = engine.config.settings.daily_budget_usd
+        config = engine.config
+    cap = config.settings.daily_budget_usd
+    tell_broken(config)
     if as_json:
         print_json(today)
     else:
-        click.echo(cap_line(None if cap is None else float(cap), today))
+        click.echo(cap_line(None if cap is None else float(cap), today, known=config.version > 0))
     return 0

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from workers_tui.cli.common import Options, open_engine, print_json, run_async
+from workers_tui.engine.settings.config import ConfigFile
 
 
 @click.command()
@@ -20,12 +21,13 @@ def stats(options: Options, as_json: bool) -> int:
 async def _stats(options: Options, *, as_json: bool) -> int:
     async with open_engine(options, watch=False) as engine:
         found = await engine.stats()
+    tell_broken(engine.config)
     if as_json:
         print_json(found)
         return 0
     today = found["today"]
     click.echo(f"{found['day']} ({found['timezone']}), ends {found['resets_at']}")
-    click.echo(cap_line(found["budget_usd"], today))
+    click.echo(cap_line(found["budget_usd"], today, known=engine.config.version > 0))
     click.echo(f"\n{'':<12} {'calls':>7} {'in':>12} {'out':>12} {'cost':>12}")
     click.echo(_row("today", today))
     click.echo(_row("all time", found["all_time"]))
@@ -39,11 +41,19 @@ async def _stats(options: Options, *, as_json: bool) -> int:
     return 0
 
 
-def cap_line(budget: float | None, today: dict[str, Any]) -> str:
-    """Spent, held and free: three numbers."""
+def tell_broken(config: ConfigFile) -> None:
+    """Say beside the figures that settings which make no sense allow nothing."""
+    if config.version == 0:
+        click.echo(f"note: {config.error}; nothing is sent until it is mended", err=True)
+
+
+def cap_line(budget: float | None, today: dict[str, Any], *, known: bool = True) -> str:
+    """Spent, held and free: three numbers. Settings that make no sense leave the cap unknown."""
     spent = f"spent ${today['cost_usd']:.4f}, held ${today['held_usd']:.4f}"
     open_ = today["pending_calls"] + today["unknown_calls"]
     more = f" ({open_} calls of unknown cost)" if open_ else ""
+    if not known:
+        return f"{spent}{more}; the cap is not known"
     if budget is None:
         return f"{spent}{more}; there is no cap"
     return f"{spent}, free ${today['free_usd']:.4f} of ${budget:.2f}{more}"

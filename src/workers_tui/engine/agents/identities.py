@@ -184,7 +184,7 @@ def checked_key(key: str) -> str:
     if stripped == PLACEHOLDER:
         raise WrongUse("that is the placeholder, not a key")
     if len(stripped) < SHORTEST_KEY:
-        raise WrongUse(f"the key has only {len(stripped)} characters: was half of it copied?")
+        raise WrongUse(f"a key of length {len(stripped)} is too short: was half of it copied?")
     return stripped
 
 
