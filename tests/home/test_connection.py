@@ -323,3 +323,18 @@ def test_claudes_own_command_is_preferred_and_its_words_are_passed_on(
     desk.settings.unlink()
     with pytest.raises(Unusable, match="it broke"):
         apply(desk.plan(), desk.home, claude, {**desk.environ, "FAIL": "1"})
+
+
+def test_without_room_for_the_backup_the_error_names_our_place_and_nothing_changes(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.settings.write_text('{"model": "opus"}')
+    before = desk.everything()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("workers_tui.home.connection_record.write_atomic", full)
+    with pytest.raises(Unusable, match=f"^{desk.home.state} cannot be written: No space left"):
+        desk.connect()
+    assert desk.everything() == before

@@ -67,6 +67,17 @@ def _save(record: Record) -> None:
         ) from None
 
 
+def _note(change: Change, record: Record) -> None:
+    try:
+        record.keep(change.path, change.before, change.after)
+        record.save()
+    except OSError as error:
+        raise Unusable(
+            f"{record.home.state} cannot be written: {error.strerror or error}; {change.path} "
+            "stays as it is, for it could not be restored"
+        ) from None
+
+
 def _write(change: Change, record: Record | None) -> None:
     try:
         if read_file(change.path) != change.before:
@@ -80,8 +91,7 @@ def _write(change: Change, record: Record | None) -> None:
             change.path.parent.mkdir(parents=True, exist_ok=True)
             mode = change.mode if change.before is None else None
             if record is not None:
-                record.keep(change.path, change.before, change.after)
-                record.save()
+                _note(change, record)
             write_atomic(change.path, change.after, mode=mode)
     except OSError as error:
         raise Unusable(f"{change.path} cannot be written: {error.strerror or error}") from None
