@@ -236,6 +236,13 @@ class DashboardApp(App[int], inherit_bindings=False):
 
         pick_theme(self)
 
+    def action_command_palette(self) -> None:
+        """Search every action by name."""
+        from workers_tui.tui.screens.palette import Palette  # loaded when first wanted
+
+        if not Palette.is_open(self):
+            self.push_screen(Palette(id="--command-palette"))
+
     def action_help(self) -> None:
         """Show every key."""
         from workers_tui.tui.screens.help import HelpScreen  # loaded when first wanted

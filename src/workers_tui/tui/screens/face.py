@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -18,6 +19,7 @@ from workers_tui.tui import safe
 from workers_tui.tui.lines import LineView
 from workers_tui.tui.panes.footer import Check, Footer, Hint
 from workers_tui.tui.panes.header import Header, Pulse
+from workers_tui.tui.screens.once import in_front, nothing_to_close
 
 if TYPE_CHECKING:
     from workers_tui.engine.engine import Engine
@@ -210,6 +212,10 @@ class Face(Screen[None]):
         """Leave this screen."""
         if len(self.app.screen_stack) > 2:
             self.dismiss(None)
+
+    def dismiss(self, result: None = None) -> AwaitComplete:
+        """Close once."""
+        return super().dismiss(result) if in_front(self) else nothing_to_close()
 
 
 def _click(action: str, owner: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
@@ -13,6 +14,7 @@ from workers_tui.tui.keymap import GROUPS, MOVES, read_keymap
 from workers_tui.tui.lines import Row, row
 from workers_tui.tui.panes.frame import Frame
 from workers_tui.tui.panes.prose import Prose
+from workers_tui.tui.screens.once import in_front, nothing_to_close
 
 KEYS = 16
 
@@ -65,6 +67,10 @@ class HelpScreen(ModalScreen[None]):
     def action_close(self) -> None:
         """Back to work."""
         self.dismiss(None)
+
+    def dismiss(self, result: None = None) -> AwaitComplete:
+        """Close once."""
+        return super().dismiss(result) if in_front(self) else nothing_to_close()
 
 
 def rows_of(chosen: dict[str, str]) -> list[Row]:

@@ -5,10 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual import on
+from textual.await_complete import AwaitComplete
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.widgets import Input, OptionList
 
 from workers_tui.tui.keymap import DEEDS, Deed
 from workers_tui.tui.screens.help import key_names
+from workers_tui.tui.screens.once import in_front, nothing_to_close
+
+
+class Palette(CommandPalette):
+    """Textual's palette, which takes one command and closes once."""
+
+    @on(Input.Submitted)
+    @on(OptionList.OptionSelected)
+    def _only_in_front(self, event: Input.Submitted | OptionList.OptionSelected) -> None:
+        if not in_front(self):
+            event.stop()
+            event.prevent_default()
+
+    def dismiss(self, result: None = None) -> AwaitComplete:
+        """Close once."""
+        return super().dismiss(result) if in_front(self) else nothing_to_close()
 
 
 class Actions(Provider):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
@@ -19,6 +20,7 @@ from workers_tui.tui.lines import LineView, Row, row
 from workers_tui.tui.panes.frame import Frame
 from workers_tui.tui.panes.tiers import price_of
 from workers_tui.tui.screens.face import Face
+from workers_tui.tui.screens.once import in_front, nothing_to_close
 
 if TYPE_CHECKING:
     from workers_tui.tui.app import DashboardApp
@@ -151,6 +153,10 @@ class Picker(ModalScreen[str | None]):
     def action_give_up(self) -> None:
         """Leave things as they were."""
         self.dismiss(None)
+
+    def dismiss(self, result: str | None = None) -> AwaitComplete:
+        """Close once."""
+        return super().dismiss(result) if in_front(self) else nothing_to_close()
 
 
 async def choose_tier(face: Face, title: str) -> str | None:

@@ -1,0 +1,22 @@
+"""A screen that closes once: a key pressed twice quickly must not take the one below with it.
+
+Textual's `dismiss` takes away whatever is in front, also when it is called by a
+screen that has closed before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.await_complete import AwaitComplete
+from textual.screen import Screen
+
+
+def in_front(screen: Screen[Any]) -> bool:
+    """Whether this screen is the one to be dismissed now."""
+    return screen.is_attached and screen.app.screen is screen
+
+
+def nothing_to_close() -> AwaitComplete:
+    """What dismissing a closed screen gives."""
+    return AwaitComplete.nothing()

@@ -1,0 +1,64 @@
+"""Keys pressed twice, or ahead of the screen: nothing closes, acts or costs twice."""
+
+from __future__ import annotations
+
+import pytest
+from tests.tui.conftest import Desk, Open
+from textual import events
+
+from workers_tui.tui.screens.dashboard import DashboardScreen
+from workers_tui.tui.screens.help import HelpScreen
+from workers_tui.tui.screens.palette import Palette
+from workers_tui.tui.screens.pick import Picker
+
+
+def type_ahead(d: Desk, *keys: str) -> None:
+    """Let keys arrive at once, before any of them is handled."""
+    for key in keys:
+        d.app.post_message(events.Key(key, key if len(key) == 1 else None))
+
+
+async def test_three_enters_in_the_palette_run_one_command(desk: Open) -> None:
+    async with desk() as d:
+        await d.press("ctrl+p")
+        await d.until(lambda: isinstance(d.app.screen, Palette))
+        palette = d.app.screen
+        await d.until(lambda: palette.has_class("-ready"))
+        await d.press("down")
+        type_ahead(d, "enter", "enter", "enter", "enter")
+        await d.until(lambda: not palette.is_attached)
+        await d.settled()
+        assert any(isinstance(screen, DashboardScreen) for screen in d.app.screen_stack)
+        assert d.app.is_running
+
+
+async def test_a_closed_palette_takes_no_screen_with_it(desk: Open) -> None:
+    async with desk() as d:
+        await d.press("ctrl+p")
+        await d.until(lambda: isinstance(d.app.screen, Palette))
+        palette = d.app.screen
+        palette.dismiss()
+        palette.dismiss()
+        await d.settled()
+        assert isinstance(d.app.screen, DashboardScreen)
+
+
+@pytest.mark.parametrize(("key", "kind"), [("T", Picker), ("question_mark", HelpScreen)])
+@pytest.mark.parametrize("closes", ["escape", "enter"])
+async def test_what_is_closed_twice_closes_once(
+    desk: Open, key: str, kind: type[Picker | HelpScreen], closes: str
+) -> None:
+    async with desk() as d:
+        await d.press("h", key)
+        await d.until(lambda: isinstance(d.app.screen, kind))
+        box, below = d.app.screen, d.app.screen_stack[-2]
+        box.dismiss(None)
+        box.dismiss(None)
+        await d.settled()
+        assert d.app.screen is below
+        await d.press(key)
+        await d.until(lambda: isinstance(d.app.screen, kind))
+        type_ahead(d, closes, closes, closes)
+        await d.until(lambda: not isinstance(d.app.screen, kind))
+        await d.settled()
+        assert isinstance(d.app.screen_stack[1], DashboardScreen)
