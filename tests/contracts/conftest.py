@@ -10,6 +10,14 @@ from tests.contracts.program import Program, Zygote
 from tests.contracts.upstream import Provider
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test here is of whole processes: they run apart from the fast ones."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.processes)
+
+
 @pytest.fixture(scope="session")
 def zygote() -> Iterator[Zygote]:
     made = Zygote()
