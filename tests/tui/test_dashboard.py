@@ -261,7 +261,7 @@ async def test_detail_help_palette_and_history_open_and_close(desk: Open) -> Non
         assert isinstance(d.app.screen, DashboardScreen)
         assert d.app.screen.query_one(JobList).has_focus
         await d.press("ctrl+p")
-        await d.until(lambda: type(d.app.screen).__name__ == "CommandPalette")
+        await d.until(lambda: type(d.app.screen).__name__ == "Palette")
         await d.press("escape")
         await d.press("h")
         assert isinstance(d.app.screen, HistoryScreen)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 from tests.tui.conftest import Desk, Open
+from tests.tui.fakes import FakeEngine
 from textual import events
 
+from workers_tui.tui.panes.editor import CellEditor
+from workers_tui.tui.panes.footer import Footer
+from workers_tui.tui.panes.jobs import JobList
 from workers_tui.tui.screens.dashboard import DashboardScreen
 from workers_tui.tui.screens.help import HelpScreen
 from workers_tui.tui.screens.palette import Palette
@@ -62,3 +66,50 @@ async def test_what_is_closed_twice_closes_once(
         await d.until(lambda: not isinstance(d.app.screen, kind))
         await d.settled()
         assert isinstance(d.app.screen_stack[1], DashboardScreen)
+
+
+async def test_letters_typed_ahead_of_a_prompt_are_no_keys(
+    desk: Open, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(DashboardScreen, "action_pager", lambda _: opened.append("pager"))
+    async with desk() as d:
+        d.app.screen.query_one(JobList).select("a31bc")
+        await d.press("n", *"hi")
+        type_ahead(d, "enter", *"njobor")
+        await d.until(lambda: bool(engine.asked))
+        await d.settled()
+        assert [verb for verb, _ in engine.asked] == ["delegate"]
+        assert not opened
+        assert isinstance(d.app.screen, DashboardScreen)
+        await d.press("o")
+        assert opened == ["pager"]
+
+
+async def test_letters_that_overtake_an_opening_prompt_are_no_keys(
+    desk: Open, engine: FakeEngine
+) -> None:
+    async with desk() as d:
+        d.app.screen.query_one(JobList).select("a31bc")
+        type_ahead(d, *"nrrr")
+        await d.until(lambda: d.app.screen.query_one(Footer).busy)
+        await d.press("escape")
+        await d.settled()
+        assert not engine.asked
+        await d.press("r")
+        await d.until(lambda: bool(engine.asked))
+
+
+async def test_letters_typed_ahead_of_the_cap_are_no_keys(desk: Open, engine: FakeEngine) -> None:
+    async with desk() as d:
+        d.app.screen.query_one(JobList).select("a31bc")
+        await d.press("b")
+        await d.until(lambda: bool(d.app.screen.query(CellEditor)))
+        await d.until(lambda: "save" in d.footer)
+        assert "filter" not in d.footer
+        assert d.footer.startswith("enter save   esc back")
+        type_ahead(d, "escape", *"rrh")
+        await d.until(lambda: not d.app.screen.query(CellEditor))
+        await d.settled()
+        assert not engine.asked
+        assert "filter" in d.footer

@@ -240,7 +240,7 @@ class DashboardApp(App[int], inherit_bindings=False):
         """Search every action by name."""
         from workers_tui.tui.screens.palette import Palette  # loaded when first wanted
 
-        if not Palette.is_open(self):
+        if not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
 
     def action_help(self) -> None:

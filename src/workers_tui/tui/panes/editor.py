@@ -85,4 +85,4 @@ class CellEditor(Input):
     def _settle(self, value: str | None) -> None:
         if not self.answer.done():
             self.answer.set_result(value)
-            self.screen.set_focus(None)  # what is typed next is a key again, not text
+            self.screen.set_focus(None)  # what is typed next is no text; the screen swallows it

@@ -25,7 +25,7 @@ from workers_tui.tui.ink import ink
 from workers_tui.tui.panes.one_line import OneLine
 
 Hint = tuple[str, str, str]
-"""A key as it is written, its label, and the action a click runs."""
+"""A key as it is written, its label, and the action a click runs; empty for none."""
 
 Check = Callable[[str], str]
 """What to tell beside an input about the text so far; a text from `!` on refuses it."""
@@ -69,7 +69,7 @@ class Hints(OneLine, can_focus=False):
         label_style = base + ink(self, "hints--label")
         segments = [Segment(" ", base)]
         for key, label, action in self._fitting(width - 1):
-            click = Style.from_meta({"@click": action})
+            click = Style.from_meta({"@click": action}) if action else Style.null()
             segments += [
                 Segment(key, key_style + click),
                 Segment(f" {label}", label_style + click),
@@ -132,6 +132,8 @@ class Prompt(Horizontal):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Tell about the text so far."""
         event.stop()
+        if self.answer is None or self.answer.done():
+            return  # typed after enter
         remark = self.check(event.value) if self.check else ""
         self.query_one("#prompt-remark", Static).update(remark.removeprefix("!"))
         self.set_class(remark.startswith("!"), "-wrong")
@@ -157,7 +159,7 @@ class Prompt(Horizontal):
     def _settle(self, value: str | None) -> None:
         if self.answer is not None and not self.answer.done():
             self.answer.set_result(value)
-            self.screen.set_focus(None)  # what is typed next is a key again, not text
+            self.screen.set_focus(None)  # what is typed next is no text; the screen swallows it
 
 
 class Footer(Widget):

@@ -6,6 +6,7 @@ It places panes, hands them what the board says, and turns keys into verbs.
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
+from contextlib import ExitStack
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -353,13 +354,20 @@ class DashboardScreen(JobVerbs, SettingsVerbs, RightColumn, Moves):
             for job in active:
                 await self.attempt(self.engine.cancel(job.id))
 
+    def action_ask(self) -> None:
+        """A call from here; what is typed from now on is no key."""
+        if self.engine is not None:
+            typing = ExitStack()
+            typing.enter_context(self.typing())
+            self._take_task(typing)
+
     @work(group="verb")
-    async def action_ask(self) -> None:
-        """A call from here; its files are read from the directory the dashboard runs in."""
-        if self.engine is None:
-            return
-        task = await self.prompt("task for a worker:")
-        if task and task.strip() and self.engine is not None:
+    async def _take_task(self, typing: ExitStack) -> None:
+        """Its files are read from the directory the dashboard runs in."""
+        with typing:
+            task = await self.prompt("task for a worker:")
+            if not task or not task.strip() or self.engine is None:
+                return
             origin = Origin(roots=(self.dashboard.folder,), client="dashboard")
             request = CallRequest(task=task.strip())
             job = await self.attempt(self.engine.delegate(request, origin))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from textual import events
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
+from textual.geometry import Region
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -17,6 +20,7 @@ from workers_tui.engine.errors import WorkersError
 from workers_tui.home.assets import asset
 from workers_tui.tui import safe
 from workers_tui.tui.lines import LineView
+from workers_tui.tui.panes.editor import About, CellEditor
 from workers_tui.tui.panes.footer import Check, Footer, Hint
 from workers_tui.tui.panes.header import Header, Pulse
 from workers_tui.tui.screens.once import in_front, nothing_to_close
@@ -34,6 +38,8 @@ SAID_FOR = 4.0
 """Seconds that a message keeps the footer."""
 
 LAST_HINTS = ("help", "leave")
+
+EDIT_HINTS: tuple[Hint, ...] = (("enter", "save", ""), ("esc", "back", ""))
 
 
 def stylesheets() -> list[str]:
@@ -62,6 +68,8 @@ class Face(Screen[None]):
         super().__init__()
         self._silence: Timer | None = None
         self._hidden: AbstractSet[str] | None = None
+        self._typing = 0
+        """What is being typed somewhere, or was a moment ago."""
         self._panes: list[LineView] = []
         """Those there when it was mounted; they go first when it is taken down."""
 
@@ -169,6 +177,10 @@ class Face(Screen[None]):
                 key = self.app.get_key_display(binding)
                 click = _click(binding.action, "app" if active.node is self.app else "screen")
                 hints.setdefault(binding.id, (key, binding.description, click))
+        if self.query(CellEditor):
+            leave = (hints["leave"],) if "leave" in hints else ()
+            self.query_one(Footer).hints.show_hints((*EDIT_HINTS, *leave))
+            return
         ranked = sorted(
             hints, key=lambda name: (name in LAST_HINTS, order.index(name) if name in order else 99)
         )
@@ -185,7 +197,8 @@ class Face(Screen[None]):
 
     async def ask(self, question: str) -> bool:
         """A question in the footer, answered with y or n."""
-        return await self.query_one(Footer).ask(safe.one_line(question))
+        with self.typing():
+            return await self.query_one(Footer).ask(safe.one_line(question))
 
     async def prompt(
         self,
@@ -198,7 +211,45 @@ class Face(Screen[None]):
     ) -> str | None:
         """A line of text from the footer; None when the user gave up."""
         footer = self.query_one(Footer)
-        return await footer.prompt(label, value, check=check, changed=changed, hidden=hidden)
+        with self.typing():
+            return await footer.prompt(label, value, check=check, changed=changed, hidden=hidden)
+
+    async def edit(self, cell: Region, value: str, about: About) -> str | None:
+        """A value edited where it stands; None when the user gave up."""
+        with self.typing():
+            return await CellEditor.edit(self, cell, value, about)
+
+    @contextmanager
+    def typing(self) -> Iterator[None]:
+        """While something is typed, and until its answer is dealt with, letters do nothing else.
+
+        Who types ahead of the screen means text by it; a letter taken for a key could
+        run a job again, which costs money.
+        """
+        self._typing += 1
+        try:
+            yield
+        finally:
+            self.app.call_later(self._let_pass)
+
+    def _let_pass(self) -> None:
+        """The app has handed on what was typed before; it is dropped here first."""
+        self.call_later(self._let_act)
+
+    def _let_act(self) -> None:
+        self._typing -= 1
+        if not self._typing and self.is_attached:
+            self.refresh_bindings()
+
+    def on_key(self, event: events.Key) -> None:
+        """Swallow letters typed ahead."""
+        if self._typing and event.is_printable:
+            event.stop()
+            event.prevent_default()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's signature
+        """Nothing that costs happens by a key which overtook what is being typed."""
+        return not self._typing
 
     async def attempt(self, deed: Awaitable[T]) -> T | None:
         """Do something with the engine; say why when it is refused."""

@@ -19,4 +19,4 @@ def in_front(screen: Screen[Any]) -> bool:
 
 def nothing_to_close() -> AwaitComplete:
     """What dismissing a closed screen gives."""
-    return AwaitComplete.nothing()
+    return AwaitComplete()

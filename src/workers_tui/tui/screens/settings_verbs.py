@@ -12,7 +12,6 @@ from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.jobs.job import CallRequest, Origin
 from workers_tui.engine.money import from_usd
 from workers_tui.tui import words
-from workers_tui.tui.panes.editor import CellEditor
 from workers_tui.tui.panes.header import Header
 from workers_tui.tui.screens.face import Face
 
@@ -44,9 +43,7 @@ class SettingsVerbs(Face):
             return
         now = "" if spend.cap_pico is None else words.money(spend.cap_pico).lstrip("$")
         header = self.query_one(Header)
-        typed = await CellEditor.edit(
-            self, header.cap_region, now, lambda text: about_cap(text, spend)
-        )
+        typed = await self.edit(header.cap_region, now, lambda text: about_cap(text, spend))
         if typed is None:
             return
         cap = read_cap(typed)

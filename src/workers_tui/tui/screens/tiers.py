@@ -15,7 +15,6 @@ from workers_tui.tui import safe, words
 from workers_tui.tui.job_table import JobTable
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.lines import LineView
-from workers_tui.tui.panes.editor import CellEditor
 from workers_tui.tui.panes.frame import Frame
 from workers_tui.tui.panes.tier_table import FieldList, TierTable, read_field
 from workers_tui.tui.screens.moves import Moves
@@ -117,8 +116,8 @@ class TiersScreen(SettingsVerbs, Moves):
         if view is None or fields.selected is None:
             return
         name, value = fields.selected
-        typed = await CellEditor.edit(
-            self, fields.cell(), value, lambda text: self._about(view.name, name, text)
+        typed = await self.edit(
+            fields.cell(), value, lambda text: self._about(view.name, name, text)
         )
         if typed is not None and typed != value:
             await self.save_tier(view.name, **{name: read_field(name, typed)})
