@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from tests.tui.conftest import Desk, Open
-from tests.tui.fakes import FakeEngine
+from tests.tui.fakes import NOON, FakeEngine, make_job
 from textual import events
 
+from workers_tui.engine.jobs.job import JobState
 from workers_tui.tui.panes.editor import CellEditor
-from workers_tui.tui.panes.footer import Footer
+from workers_tui.tui.panes.footer import Footer, Question
 from workers_tui.tui.panes.jobs import JobList
 from workers_tui.tui.screens.dashboard import DashboardScreen
 from workers_tui.tui.screens.help import HelpScreen
@@ -113,3 +114,21 @@ async def test_letters_typed_ahead_of_the_cap_are_no_keys(desk: Open, engine: Fa
         await d.settled()
         assert not engine.asked
         assert "filter" in d.footer
+
+
+async def test_the_question_before_quitting_follows_the_jobs(
+    desk: Open, engine: FakeEngine
+) -> None:
+    async with desk(filled=False) as d:
+        engine.put(make_job("first"))
+        engine.put(make_job("other"))
+        asked = d.app.screen.query_one(Question)
+        await d.until(lambda: "first" in d.text("#job-list") and "other" in d.text("#job-list"))
+        await d.press("q")
+        await d.until(lambda: "2 jobs running" in str(asked.render()))
+        engine.put(make_job("first", state=JobState.DONE, ms=1, ended_at=NOON))
+        await d.until(lambda: "1 job running" in str(asked.render()))
+        engine.put(make_job("other", state=JobState.DONE, ms=1, ended_at=NOON))
+        await d.until(lambda: not d.app.screen.query_one(Footer).busy)
+        assert "Nothing runs any more" in d.footer
+        assert d.app.engine is not None

@@ -52,6 +52,9 @@ class Observer:
         self._event_told = 0
         self._totals_at = 0.0
         self._ticking = False
+        self._asks_in: Face | None = None
+        """Where it is asked whether to quit although jobs run."""
+        self._asked_about = 0
 
     def first_screen(self) -> DashboardScreen:
         """The screen that everything starts from."""
@@ -160,6 +163,7 @@ class Observer:
 
     def pulse(self) -> None:
         """Refresh the header's left side and the window's title."""
+        self._ask_anew()
         app = self._app
         said = pulse_of(app.engine, self.jobs.active, app.awaited)
         face = self.face
@@ -170,8 +174,31 @@ class Observer:
 
     async def may_leave(self) -> bool:
         """Whether the user wants to quit although jobs run."""
-        running = sum(map(marks.runs, self.jobs.active))
-        face = self.face
+        running, face = self._running(), self.face
         if not running or self._app.engine is None or face is None:
             return True
-        return await face.ask(f"{words.plural(running, 'job')} running: cancel and quit?")
+        if self._asks_in is not None:
+            return False
+        self._asks_in, self._asked_about = face, running
+        try:
+            return await face.ask(leave_question(running))
+        finally:
+            self._asks_in = None
+
+    def _ask_anew(self) -> None:
+        """Jobs ended or began while it was asked about them."""
+        face, running = self._asks_in, self._running()
+        if face is None or running == self._asked_about:
+            return
+        self._asked_about = running
+        face.ask_anew(leave_question(running) if running else "")
+        if not running:
+            face.say("Nothing runs any more: ask to quit again.")
+
+    def _running(self) -> int:
+        return sum(map(marks.runs, self.jobs.active))
+
+
+def leave_question(running: int) -> str:
+    """Whether to quit although jobs run."""
+    return f"{words.plural(running, 'job')} running: cancel and quit?"

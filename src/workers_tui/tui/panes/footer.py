@@ -109,6 +109,13 @@ class Question(Static, can_focus=True):
         """The user went elsewhere: that is no."""
         self._settle(yes=False)
 
+    def ask_anew(self, question: str) -> None:
+        """What is asked about has changed; an empty question has become idle: that is no."""
+        if question:
+            self.update(f" {question} y/n")
+        else:
+            self._settle(yes=False)
+
     def _settle(self, *, yes: bool) -> None:
         if self.answer is not None and not self.answer.done():
             self.answer.set_result(yes)

@@ -21,7 +21,7 @@ from workers_tui.home.assets import asset
 from workers_tui.tui import safe
 from workers_tui.tui.lines import LineView
 from workers_tui.tui.panes.editor import About, CellEditor
-from workers_tui.tui.panes.footer import Check, Footer, Hint
+from workers_tui.tui.panes.footer import Check, Footer, Hint, Question
 from workers_tui.tui.panes.header import Header, Pulse
 from workers_tui.tui.screens.once import in_front, nothing_to_close
 
@@ -199,6 +199,10 @@ class Face(Screen[None]):
         """A question in the footer, answered with y or n."""
         with self.typing():
             return await self.query_one(Footer).ask(safe.one_line(question))
+
+    def ask_anew(self, question: str) -> None:
+        """Reword the question in the footer; an empty one takes it back."""
+        self.query_one(Question).ask_anew(safe.one_line(question))
 
     async def prompt(
         self,
