@@ -24,6 +24,7 @@ from workers_tui.tui.screens.face import Face
 if TYPE_CHECKING:
     from workers_tui.engine.engine import Engine
     from workers_tui.engine.jobs.job import Job
+    from workers_tui.engine.settings.config import ConfigView
     from workers_tui.tui.app import DashboardApp
 
 FRAME = 1 / 15
@@ -55,6 +56,7 @@ class Observer:
         self._asks_in: Face | None = None
         """Where it is asked whether to quit although jobs run."""
         self._asked_about = 0
+        self._config_wrong = False
 
     def first_screen(self) -> DashboardScreen:
         """The screen that everything starts from."""
@@ -126,6 +128,8 @@ class Observer:
                 self.rates.note(key.name, engine.board.get(key) // CHARS_A_TOKEN, now)
         if Topic.EVENT in topics:
             self._take_events(engine)
+        if Topic.CONFIG in topics:
+            self._take_config(engine)
         if topics & {Topic.SERVER, Topic.SPEND, Topic.JOB}:
             self.pulse()
         face = self.face
@@ -142,6 +146,17 @@ class Observer:
             self.rates.forget(job_id)
         elif job.usage.output:
             self.rates.note(job_id, job.usage.output, now)
+
+    def _take_config(self, engine: Engine) -> None:
+        """What was said of a file that has been mended since is true no more."""
+        config: ConfigView | None = engine.board.get(Key(Topic.CONFIG))
+        wrong = config is not None and config.error is not None
+        if self._config_wrong and not wrong:
+            self._app.clear_notifications()
+            for screen in self._app.screen_stack:
+                if isinstance(screen, Face):
+                    screen.hush()
+        self._config_wrong = wrong
 
     def _take_events(self, engine: Engine) -> None:
         """Errors nobody asked for are told at once; everything is in the events pane."""

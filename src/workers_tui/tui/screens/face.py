@@ -136,6 +136,10 @@ class Face(Screen[None]):
             self.show_all()
             self.show_hints()
 
+    def on_screen_suspend(self) -> None:
+        """What was said here is old news when this screen comes back."""
+        self.hush()
+
     def show_all(self) -> None:
         """Show everything the board has."""
         board = self.board
@@ -193,7 +197,15 @@ class Face(Screen[None]):
         hints.show_message(safe.one_line(text))
         if self._silence is not None:
             self._silence.stop()
-        self._silence = self.set_timer(SAID_FOR, lambda: hints.show_message(""))
+        self._silence = self.set_timer(SAID_FOR, self.hush)
+
+    def hush(self) -> None:
+        """Take the message back: the keys show again."""
+        if self._silence is not None:
+            self._silence.stop()
+            self._silence = None
+        for footer in self.query(Footer):  # none while the screen is taken down
+            footer.hints.show_message("")
 
     async def ask(self, question: str) -> bool:
         """A question in the footer, answered with y or n."""
