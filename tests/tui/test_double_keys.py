@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from tests.tui.conftest import Desk, Open
 from tests.tui.fakes import NOON, FakeEngine, make_job
 from textual import events
 
-from workers_tui.engine.jobs.job import JobState
+from workers_tui.engine.jobs.job import CallRequest, Job, JobState, Origin
 from workers_tui.tui.panes.editor import CellEditor
 from workers_tui.tui.panes.footer import Footer, Question
 from workers_tui.tui.panes.jobs import JobList
@@ -76,8 +78,18 @@ async def test_letters_typed_ahead_of_a_prompt_are_no_keys(
     monkeypatch.setattr(DashboardScreen, "action_pager", lambda _: opened.append("pager"))
     async with desk() as d:
         d.app.screen.query_one(JobList).select("a31bc")
+        delegate, answered = engine.delegate, asyncio.Event()
+
+        async def slow(request: CallRequest, origin: Origin) -> Job:
+            await answered.wait()
+            return await delegate(request, origin)
+
+        monkeypatch.setattr(engine, "delegate", slow)
         await d.press("n", *"hi")
         type_ahead(d, "enter", *"njobor")
+        await d.until(lambda: not d.app.screen.query_one(Footer).busy)
+        await d.press(*"oro")
+        answered.set()
         await d.until(lambda: bool(engine.asked))
         await d.settled()
         assert [verb for verb, _ in engine.asked] == ["delegate"]
