@@ -47,6 +47,8 @@ MOVED = -32050
 """JSON-RPC error: another server has taken over, nothing was done; call there."""
 
 ROOTS_WAIT = 2.0
+ROOTS_AGAIN = 0.5
+"""What is asked before a client's event stream is open is lost: ask once more after this."""
 PUSH_WAIT = 2.0
 ROOTS = "roots"
 
@@ -257,9 +259,7 @@ class McpSide:
             raise RootsNeeded
         if client.roots is None:
             try:
-                answer = await ctx.session.send_request(
-                    types.ListRootsRequest(), types.ListRootsResult, ROOTS_WAIT
-                )
+                answer = await _listed(ctx)
             except (MCPError, ValueError, TimeoutError):
                 client.silent = True
                 return ()
@@ -323,4 +323,28 @@ def _result(reply: Reply) -> types.CallToolResult:
     content: list[types.ContentBlock] = [types.TextContent(type="text", text=reply.text)]
     return types.CallToolResult.model_validate(
         {"content": content, "isError": reply.error, "_meta": reply.meta or None}
+    )
+
+
+async def _listed(ctx: Context) -> types.ListRootsResult:
+    """The first answer to roots/list. Raises TimeoutError or MCPError when there is none."""
+    asks: list[asyncio.Task[types.ListRootsResult]] = []
+    try:
+        async with asyncio.timeout(ROOTS_WAIT):
+            while True:
+                asks.append(asyncio.create_task(_ask(ctx)))
+                done, _ = await asyncio.wait(
+                    asks, timeout=ROOTS_AGAIN, return_when=asyncio.FIRST_COMPLETED
+                )
+                if done:
+                    return done.pop().result()
+    finally:
+        for ask in asks:
+            ask.cancel()
+        await asyncio.gather(*asks, return_exceptions=True)
+
+
+async def _ask(ctx: Context) -> types.ListRootsResult:
+    return await ctx.session.send_request(
+        types.ListRootsRequest(), types.ListRootsResult, ROOTS_WAIT
     )
