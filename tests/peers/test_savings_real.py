@@ -73,5 +73,5 @@ async def test_a_living_session_is_counted_as_it_counts_itself(
     assert view.sessions == 1
     assert view.kept_out_tokens > 10_000
     async with asyncio.timeout(10):  # the line for the hooks is written after the figures show
-        while claude.session not in read_notices(shop.home).sessions:
+        while claude.session not in read_notices(shop.home).sessions:  # noqa: ASYNC110 - a file
             await asyncio.sleep(0.05)
