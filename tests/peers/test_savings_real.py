@@ -51,6 +51,13 @@ async def shown(board: Board, session: str) -> SavingsView:
             await watcher.changed()
 
 
+async def noted(home: Home, session: str) -> None:
+    """Wait for the line for the hooks: a living follower writes it after the figures show."""
+    async with asyncio.timeout(10):
+        while session not in read_notices(home).sessions:  # noqa: ASYNC110 - a file
+            await asyncio.sleep(0.05)
+
+
 async def test_a_living_session_is_counted_as_it_counts_itself(
     shop: Stage, begin: Begin, tmp_path: Path
 ) -> None:
@@ -62,6 +69,7 @@ async def test_a_living_session_is_counted_as_it_counts_itself(
         claude = await begin(over_http(shop.home, host.url))
         result = await claude.say("BIG")
         view = await shown(engine.board, claude.session)
+        await noted(shop.home, claude.session)
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
     sums = view.all_time.manager.sums
@@ -72,6 +80,3 @@ async def test_a_living_session_is_counted_as_it_counts_itself(
     assert sums.read == sum(one["cacheReadInputTokens"] for one in told)
     assert view.sessions == 1
     assert view.kept_out_tokens > 10_000
-    async with asyncio.timeout(10):  # the line for the hooks is written after the figures show
-        while claude.session not in read_notices(shop.home).sessions:  # noqa: ASYNC110 - a file
-            await asyncio.sleep(0.05)
