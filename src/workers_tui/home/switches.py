@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+
+TYPE_CHECKING = False  # typing and collections cost a hook 5 ms
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 OFF_WORDS = frozenset({"0", "false", "no", "off", "disabled"})
 STRICTEST_FIRST = ("off", "ondemand", "auto")

@@ -48,11 +48,11 @@ def _run(arguments: list[str]) -> bytes:
     hook = _hook(event)
     if hook is None:
         return b""
-    import json  # late: it is half of a hook's start-up
+    from workers_tui.hooks.plain_json import dumps, loads
 
-    given = json.loads(raw)
+    given = loads(raw)
     answer = hook(given, os.environ) if isinstance(given, dict) else None
-    return json.dumps(answer).encode() if answer else b""
+    return dumps(answer).encode() if answer else b""
 
 
 def _passes(raw: bytes) -> bool:

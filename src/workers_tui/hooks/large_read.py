@@ -5,10 +5,10 @@ It denies only what a worker could really take over: anything unclear passes.
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 
+from workers_tui.hooks.plain_json import dumps
 from workers_tui.hooks.registration import tool_prefix
 from workers_tui.hooks.state import State
 
@@ -112,7 +112,7 @@ def _below(path: str, roots: list[str], results: str) -> str | None:
 
 
 def _denial(paths: list[str], size: int, prefix: str) -> dict[str, Any]:
-    named = json.dumps(paths[:SHOWN_FILES])
+    named = dumps(paths[:SHOWN_FILES])
     more = f" (and {len(paths) - SHOWN_FILES} more)" if len(paths) > SHOWN_FILES else ""
     what = paths[0] if len(paths) == 1 else f"{len(paths)} files"
     reason = (

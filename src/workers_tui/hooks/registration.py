@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from workers_tui.home.checkout import main_checkout
-from workers_tui.hooks.state import load
+from workers_tui.hooks.large_json import members
+from workers_tui.hooks.state import load, read
 
 TYPE_CHECKING = False  # typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
 NAME = "workers"
 PLUGIN_PREFIX = "mcp__plugin_workers_workers__"
@@ -22,12 +22,13 @@ def tool_prefix(cwd: str, environ: Mapping[str, str]) -> str:
     if environ.get("CLAUDE_PLUGIN_ROOT"):
         return PLUGIN_PREFIX
     project = environ.get("CLAUDE_PROJECT_DIR") or cwd
-    own = load(_claude_json(environ))
-    known = own.get("projects")
-    here = known.get(main_checkout(project)) if isinstance(known, dict) else None
-    shared = load(os.path.join(project, ".mcp.json"))
-    if any(_has_server(settings) for settings in (own, here, shared)):
+    if _has_server(load(os.path.join(project, ".mcp.json")).get("mcpServers")):
         return OWN_PREFIX
+    own = read(_claude_json(environ))
+    if NAME.encode() in own:
+        here = ("projects", main_checkout(project), "mcpServers")
+        if any(map(_has_server, members(own, [("mcpServers",), here]))):
+            return OWN_PREFIX
     return PLUGIN_PREFIX if _has_plugin(environ) else ""
 
 
@@ -37,8 +38,7 @@ def _claude_json(environ: Mapping[str, str]) -> str:
     return os.path.join(directory or home, ".claude.json")
 
 
-def _has_server(settings: Any) -> bool:
-    servers = settings.get("mcpServers") if isinstance(settings, dict) else None
+def _has_server(servers: object) -> bool:
     if not isinstance(servers, dict):
         return False
     return NAME in servers or any("workers-tui" in str(server) for server in servers.values())

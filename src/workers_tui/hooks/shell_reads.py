@@ -6,24 +6,14 @@ It errs on the side of silence: whatever it does not understand reads nothing.
 from __future__ import annotations
 
 import os
-import re
 
 PRINTERS = frozenset({"cat", "type", "get-content", "gc", "more", "less"})
 PARTIAL = ("-totalcount", "-head", "-first", "-tail", "-last", "-total", "-readcount", "-wait")
 VALUE_FLAGS = frozenset({"-encoding", "-delimiter", "-filter", "-include", "-exclude", "-stream"})
 NEXT = "\0"
 """Between two commands; no word of a command line can hold it."""
-COMMON = r"(?P<space>[ \t]+)|(?P<next>&&|\|\||[;&])|'(?P<single>[^']*)'|"
-# `other`: a pipe, a redirection, a substitution, a script: no plain print of a whole file.
-POSIX = re.compile(
-    COMMON + r'"(?P<double>(?:\\.|[^"\\`$])*)"|(?P<escaped>\\.)|(?P<plain>[^\s|<>`(){};&\'"\\$]+)'
-    "|(?P<other>.)",
-    re.DOTALL,
-)
-POWERSHELL = re.compile(
-    COMMON + r'"(?P<double>[^"`$]*)"|(?P<plain>[^\s|<>`(){};&\'"$]+)|(?P<other>.)', re.DOTALL
-)
-ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+STRANGE = frozenset("|<>`(){};&'\"$")
+"""Not in a bare word: pipes, redirections, substitutions and scripts print no plain whole file."""
 
 
 def printed_files(command: str, cwd: str, *, powershell: bool) -> list[str]:
@@ -31,7 +21,7 @@ def printed_files(command: str, cwd: str, *, powershell: bool) -> list[str]:
     low = command.lower()
     if not any(word in low for word in PRINTERS):
         return []
-    words = _words(command, POWERSHELL if powershell else POSIX)
+    words = _words(command.strip(), powershell=powershell)
     if words is None:
         return []
     found: list[str] = []
@@ -54,26 +44,57 @@ def _steps(words: list[str]) -> list[list[str]]:
     return [step for step in steps if step]
 
 
-def _words(command: str, pattern: re.Pattern[str]) -> list[str] | None:
+def _words(line: str, *, powershell: bool) -> list[str] | None:
     """The words of a command line, quotes removed; None for what is not a plain line."""
     words: list[str] = []
     glued = False
-    for match in pattern.finditer(command.strip()):
-        kind = match.lastgroup or "other"
-        if kind == "other":
-            return None
-        if kind in {"space", "next"}:
+    at = 0
+    while at < len(line):
+        if line[at] in " \t":
             glued = False
-            words += [NEXT] if kind == "next" else []
-            continue
-        text = (
-            ESCAPED.sub(r"\1", match[kind])
-            if kind in {"escaped", "double"} and pattern is POSIX
-            else match[kind]
-        )
-        words.append(words.pop() + text if glued else text)
-        glued = True
+            at += 1
+        elif line[at] in "&;" or line.startswith("||", at):
+            words.append(NEXT)
+            glued = False
+            at += 2 if line.startswith(("&&", "||"), at) else 1
+        else:
+            piece, at = _piece(line, at, powershell=powershell)
+            if piece is None:
+                return None
+            words.append(words.pop() + piece if glued else piece)
+            glued = True
     return words
+
+
+def _piece(line: str, at: int, *, powershell: bool) -> tuple[str | None, int]:
+    """One quoted or bare part of a word and where it ends; None when there is no such thing."""
+    sign = line[at]
+    if sign == "'":
+        end = line.find("'", at + 1)
+        return (line[at + 1 : end], end + 1) if end > 0 else (None, at)
+    if sign == '"':
+        return _double(line, at + 1, powershell=powershell)
+    if sign == "\\" and not powershell:
+        return line[at + 1 : at + 2] or None, at + 2
+    end = at
+    while end < len(line) and _is_bare(line[end], powershell=powershell):
+        end += 1
+    return line[at:end] or None, end
+
+
+def _is_bare(sign: str, *, powershell: bool) -> bool:
+    return sign not in STRANGE and not sign.isspace() and (powershell or sign != "\\")
+
+
+def _double(line: str, at: int, *, powershell: bool) -> tuple[str | None, int]:
+    """What stands between double quotes, and where it ends."""
+    signs: list[str] = []
+    while at < len(line) and line[at] not in '"`$':
+        if line[at] == "\\" and not powershell:
+            at += 1
+        signs.append(line[at : at + 1])
+        at += 1
+    return ("".join(signs), at + 1) if line[at : at + 1] == '"' else (None, at)
 
 
 def _arguments(step: list[str], cwd: str) -> list[str]:

@@ -5,11 +5,11 @@ Files of another program's making may be broken or hostile; then they say nothin
 
 from __future__ import annotations
 
-import json
 import os
 import time
 
 from workers_tui.home.switches import delegation_mode
+from workers_tui.hooks.plain_json import loads
 from workers_tui.hooks.where import config_dir, state_dir
 
 TYPE_CHECKING = False  # typing costs 4 ms
@@ -21,13 +21,22 @@ FILE_LIMIT = 20_000_000
 SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
 
-def load(path: str) -> dict[str, Any]:
-    """A JSON object from a file; empty when there is none or it makes no sense."""
+def read(path: str) -> bytes:
+    """A file's content; nothing when there is none or it is beyond all reason."""
     try:
         with open(path, "rb") as file:
             raw = file.read(FILE_LIMIT + 1)
-        value = json.loads(raw.decode("utf-8-sig")) if len(raw) <= FILE_LIMIT else None
-    except (OSError, ValueError, RecursionError):
+    except OSError:
+        return b""
+    return raw if len(raw) <= FILE_LIMIT else b""
+
+
+def load(path: str) -> dict[str, Any]:
+    """A JSON object from a file; empty when there is none or it makes no sense."""
+    raw = read(path)
+    try:
+        value = loads(raw) if raw else None
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
