@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import workers_tui
-from workers_tui.home.claude_settings import HOOKS, PLUGIN, SERVER, plugin_enabled
+from workers_tui.home.claude_settings import HOOKS, PLUGIN, SERVER
 from workers_tui.hooks.registration import PLUGIN_PREFIX
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -41,7 +41,7 @@ def test_versions_and_names_agree() -> None:
     assert plugin["version"] == workers_tui.__version__
     assert plugin["name"] == entry["name"] == PLUGIN
     assert (REPOSITORY / entry["source"]).resolve() == PLACE
-    assert plugin_enabled({"enabledPlugins": {f"{entry['name']}@{market['name']}": True}})
+    assert f"{entry['name']}@{market['name']}" == "workers@workers-tui", "as the README says"
     assert f"mcp__plugin_{plugin['name']}_{SERVER}__" == PLUGIN_PREFIX
     assert list(load(".mcp.json")["mcpServers"]) == [SERVER]
 
