@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -174,3 +176,25 @@ def test_remove_in_the_home_directory_takes_each_file_once(
     assert shown.count("settings.json") == 1
     assert "somebody else" not in shown
     assert not any("workers-tui" in path.read_text() for path in desk.rglob("*") if path.is_file())
+
+
+def test_what_stays_is_deleted_by_a_command_that_names_whole_paths(
+    tmp_path: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, workers = tmp_path / "with space" / "home", tmp_path / "my workers"
+    workers.mkdir()
+    monkeypatch.setenv("WORKERS_HOME", str(place))
+    monkeypatch.setenv("CLAUDE_WORKERS_ROOT", str(workers))
+    assert main(["connect"]) == 0
+    assert main(["connect", "--remove"]) == 0
+    commands = re.findall("rm -r .*", capsys.readouterr().out)
+    assert [shlex.split(one)[2:] for one in commands] == [[str(place)], [str(workers)]]
+
+
+def test_remove_with_the_plugin_says_what_takes_it_out(desk: Path, capsys: Out) -> None:
+    (desk / ".claude").mkdir()
+    (desk / ".claude" / "settings.json").write_text('{"enabledPlugins": {"workers@here": true}}')
+    assert main(["connect", "--remove"]) == 0
+    shown = capsys.readouterr().out
+    assert "claude plugin uninstall workers@here" in shown
+    assert "nothing else of ours is there" in shown

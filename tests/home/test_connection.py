@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import stat
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from workers_tui.home.claude_places import Scope, claude_places, find_claude
+from workers_tui.home.claude_plugin import find_plugin
 from workers_tui.home.claude_settings import (
     BEGIN,
     HOOKS,
@@ -23,7 +25,15 @@ from workers_tui.home.claude_settings import (
     without_rules,
 )
 from workers_tui.home.connection import apply, undo
-from workers_tui.home.connection_plan import Plan, Unusable, Wanted, plan_connect, plan_remove
+from workers_tui.home.connection_plan import (
+    Plan,
+    Unusable,
+    Wanted,
+    plan_connect,
+    plan_remove,
+    plan_remove_everywhere,
+)
+from workers_tui.home.files import write_atomic
 from workers_tui.home.places import Home
 
 STYLES = {
@@ -338,3 +348,206 @@ def test_without_room_for_the_backup_the_error_names_our_place_and_nothing_chang
     with pytest.raises(Unusable, match=f"^{desk.home.state} cannot be written: No space left"):
         desk.connect()
     assert desk.everything() == before
+
+
+@pytest.mark.parametrize("value", ["[]", "null", '"x"', "7"])
+@pytest.mark.parametrize("scope", list(Scope))
+def test_servers_that_are_no_object_stop_everything_before_the_first_write(
+    desk: Desk, scope: Scope, value: str
+) -> None:
+    places = claude_places(scope, desk.project, desk.environ)
+    inner = value
+    for name in reversed(places.servers_path):
+        inner = f'{{"{name}": {inner}}}'
+    places.servers.write_text(inner)
+    was = desk.everything()
+    with pytest.raises(Unusable, match=r"mcpServers is not an object\. Nothing was changed"):
+        desk.connect(scope)
+    assert desk.everything() == was
+
+
+def test_a_pipe_instead_of_settings_is_named_at_once(desk: Desk) -> None:
+    os.mkfifo(desk.settings)
+    with pytest.raises(Unusable, match=r"settings\.json cannot be read: .*no regular file"):
+        desk.connect()
+    assert desk.settings.is_fifo()
+
+
+def test_a_link_that_leads_nowhere_is_one_again_afterwards(desk: Desk, tmp_path: Path) -> None:
+    desk.settings.symlink_to(tmp_path / "dotfiles.json")
+    desk.connect()
+    assert "hooks" in (tmp_path / "dotfiles.json").read_text()
+    desk.remove()
+    assert desk.settings.is_symlink()
+    assert not (tmp_path / "dotfiles.json").exists()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_an_empty_directory_stays_only_if_it_was_there(desk: Desk, there: bool) -> None:
+    directory = desk.project / ".claude"
+    if there:
+        directory.mkdir()
+    desk.connect(Scope.PROJECT)
+    desk.connect(Scope.LOCAL)
+    desk.remove(Scope.PROJECT)
+    desk.remove(Scope.LOCAL)
+    assert directory.exists() == there
+
+
+def test_two_at_once_both_succeed_and_are_taken_back(desk: Desk) -> None:
+    desk.settings.write_text('{ "model": "opus" }')
+    was = desk.everything()
+    first, second = desk.plan(), desk.plan()
+    apply(first, desk.home, None, desk.environ)
+    now = desk.everything()
+    apply(second, desk.home, None, desk.environ)
+    assert desk.everything() == now
+    removing = [plan_remove(Scope.USER, desk.project, desk.home, desk.environ) for _ in range(2)]
+    for plan in removing:
+        undo(plan, desk.home, None, desk.environ)
+    assert desk.everything() == was
+
+
+def test_while_one_is_at_work_the_next_waits(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[Path] = []
+
+    def look(path: Path, data: bytes, *, mode: int | None = None) -> None:
+        with (desk.home.state / "connections.lock").open() as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                held.append(path)
+        write_atomic(path, data, mode=mode)
+
+    monkeypatch.setattr("workers_tui.home.connection.write_atomic", look)
+    desk.connect()
+    assert held == [desk.claude_json, desk.settings, desk.rules]
+
+
+@pytest.mark.parametrize("scope", list(Scope))
+@pytest.mark.parametrize("step", range(1, 11))
+def test_killed_at_any_step_nothing_is_half_and_all_of_it_is_taken_back(
+    desk: Desk, scope: Scope, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = claude_places(scope, desk.project, desk.environ)
+    for path, text in {places.settings: "{}", places.servers: '{\n"x": 1 }'}.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    was, plan, steps = desk.everything(), desk.plan(scope), iter(range(1, 100))
+    real = os.replace
+
+    def killed(*arguments: str) -> None:
+        if next(steps) == step:
+            raise KeyboardInterrupt
+        real(*arguments)
+
+    monkeypatch.setattr(os, "replace", killed)
+    try:
+        apply(plan, desk.home, None, desk.environ)
+        finished = True
+    except KeyboardInterrupt:
+        finished = False
+    monkeypatch.undo()
+    assert finished == (step > 9), "one save of a file or of the record each"
+    for path in (places.settings, places.servers):
+        json.loads(path.read_text())
+    undo(plan_remove(scope, desk.project, desk.home, desk.environ), desk.home, None, desk.environ)
+    assert desk.everything() == was
+    desk.connect(scope)
+    assert not desk.plan(scope).needed
+
+
+def test_half_done_says_how_to_go_on(desk: Desk) -> None:
+    plan = desk.plan()
+    desk.settings.write_text('{"late": 1}')
+    with pytest.raises(Unusable, match="take everything back with --remove"):
+        apply(plan, desk.home, None, desk.environ)
+    desk.remove()
+    assert desk.everything() == {str(desk.settings): b'{"late": 1}'}
+
+
+def test_a_refusal_by_claudes_own_command_leaves_everything_as_it_was(
+    desk: Desk, tmp_path: Path
+) -> None:
+    claude = tmp_path / "claude-program"
+    claude.write_text("#!/bin/sh\necho no >&2\nexit 1\n")
+    claude.chmod(0o755)
+    with pytest.raises(Unusable, match=r"add-json failed: no$"):
+        apply(desk.plan(), desk.home, claude, desk.environ)
+    assert desk.everything() == {}
+
+
+def test_worktrees_share_one_server_that_is_removed_once(desk: Desk, tmp_path: Path) -> None:
+    (desk.project / ".git" / "worktrees" / "w").mkdir(parents=True)
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / ".git").write_text(f"gitdir: {desk.project}/.git/worktrees/w\n")
+    entry = server_entry(["/opt/bin/workers-tui"], desk.environ)
+    for where in (tree, desk.project):
+        plan = plan_connect(Scope.LOCAL, where, Wanted(entry), desk.environ)
+        apply(plan, desk.home, None, desk.environ)
+    plans = plan_remove_everywhere(tmp_path, desk.home, desk.environ)
+    assert sum(plan.server.needed for plan in plans) == 1
+    for plan in plans:
+        undo(plan, desk.home, None, desk.environ)
+    assert [path.name for path in tree.iterdir()] == [".git"]
+    assert json.loads(desk.claude_json.read_text() if desk.claude_json.exists() else "{}") == {}
+
+
+def test_of_several_config_directories_the_first_is_used_and_named(
+    desk: Desk, tmp_path: Path
+) -> None:
+    log, claude = tmp_path / "log", tmp_path / "claude-program"
+    claude.write_text(f"#!/bin/sh\necho $CLAUDE_CONFIG_DIR >> {log}\n")
+    claude.chmod(0o755)
+    environ = {"CLAUDE_CONFIG_DIR": f"{desk.config}, {tmp_path / 'second'}"}
+    entry = server_entry(["/opt/bin/workers-tui"], environ)
+    plan = plan_connect(Scope.USER, desk.project, Wanted(entry), environ)
+    assert any(str(desk.config) in note for note in plan.notes)
+    apply(plan, desk.home, claude, environ)
+    assert log.read_text() == f"{desk.config}\n"
+    assert desk.settings.exists()
+
+
+def test_what_stays_of_the_plugin_is_named_with_its_command(desk: Desk) -> None:
+    desk.settings.write_text('{"enabledPlugins": {"workers@workers-tui": true}}')
+    plans = plan_remove_everywhere(desk.project, desk.home, desk.environ)
+    said = [note for plan in plans for note in plan.notes]
+    assert said == [
+        "the plugin is enabled: `claude plugin uninstall workers@workers-tui` takes it out"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("user", "project", "local", "found"),
+    [
+        (None, None, None, None),
+        (True, None, None, Scope.USER),
+        (None, True, None, Scope.PROJECT),
+        (None, None, True, Scope.LOCAL),
+        (True, None, False, None),
+        (False, True, None, Scope.PROJECT),
+        ("yes", None, None, None),
+    ],
+)
+def test_the_plugin_is_found_in_every_scope_and_the_narrower_wins(
+    desk: Desk, user: object, project: object, local: object, found: Scope | None
+) -> None:
+    for scope, on in zip(Scope, (user, project, local), strict=True):
+        if on is not None:
+            path = claude_places(scope, desk.project, desk.environ).settings
+            path.parent.mkdir(exist_ok=True)
+            enabled = {"workers@workers-tui": on, "workers-other@x": True}
+            path.write_text(json.dumps({"enabledPlugins": enabled}))
+    plugin = find_plugin(desk.project, desk.environ)
+    assert (plugin.scope if plugin else None) == found
+
+
+def test_a_plugin_of_one_project_keeps_nobody_from_connecting_everywhere(desk: Desk) -> None:
+    settings = claude_places(Scope.LOCAL, desk.project, desk.environ).settings
+    settings.parent.mkdir()
+    settings.write_text('{"enabledPlugins": {"workers@workers-tui": true}}')
+    plan = desk.plan()
+    assert plan.server.needed
+    assert any("uninstall --scope local workers@workers-tui" in note for note in plan.notes)
+    assert not desk.plan(Scope.LOCAL).server.needed

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from workers_tui.home.files import make_private_dir, prepare, read_json, write_atomic
+from workers_tui.home.files import make_private_dir, prepare, read_json, read_whole, write_atomic
 from workers_tui.home.places import Home
 
 
@@ -89,3 +89,31 @@ def test_broken_json_reads_as_nothing(tmp_path: Path, content: bytes) -> None:
 def test_json_with_a_bom_is_read(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_bytes(b'\xef\xbb\xbf{"a": 1}')
     assert read_json(tmp_path / "x.json") == {"a": 1}
+
+
+def test_a_pipe_is_neither_waited_for_nor_replaced(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    pipe, link = place / "pipe", place / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    assert read_json(pipe) is None
+    with pytest.raises(OSError, match="no regular file"):
+        read_whole(link)
+    for path in (pipe, link):
+        with pytest.raises(OSError, match="no regular file"):
+            write_atomic(path, "x")
+    assert pipe.is_fifo()
+    assert sorted(one.name for one in place.iterdir()) == ["link", "pipe"]
+
+
+def test_a_directory_is_not_replaced(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        write_atomic(tmp_path, "x")
+
+
+def test_json_that_no_parser_takes_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    for text in ("[" * 50_000, "9" * 5000, "", "{"):
+        path.write_text(text)
+        assert read_json(path) is None

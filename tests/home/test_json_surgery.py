@@ -67,6 +67,10 @@ def test_an_edit_follows_the_files_own_style() -> None:
         ('{\n"a": [1, 2,]}', 2, "comma"),
         ("{", 1, "expecting"),
         ("[" * 50_000, 1, "deeply"),
+        ('{\n"a": [1, NaN]}', 2, "NaN is not JSON"),
+        ('{\n"a": -Infinity}', 2, "-Infinity is not JSON"),
+        ('{\n"a": ' + "9" * 5000 + "}", 2, "thousands of digits"),
+        ('{"a": "\x01"}', 1, "invalid control character$"),
     ],
 )
 def test_what_is_not_plain_json_is_refused_with_its_line(text: str, line: int, said: str) -> None:
@@ -89,3 +93,11 @@ def test_of_members_with_one_name_the_last_counts() -> None:
     text = JsonText('{"a": 1, "a": {"b": 2}}')
     assert text.get(["a", "b"]) == 2
     assert json.loads(text.remove(["a"]).text) == {"a": 1}
+
+
+def test_only_what_an_edit_passes_through_is_looked_at() -> None:
+    rest = json.dumps({str(number): {"n": number} for number in range(100)})
+    text = JsonText(f'{{"rest": {rest}, "mine": {{}}}}').add(["mine", "a"], 1)
+    assert text.get(["mine", "a"]) == 1
+    untouched = text.root.entries[0].node
+    assert "entries" not in vars(untouched), "a file of megabytes would take minutes"

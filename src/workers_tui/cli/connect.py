@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import click
 
 from workers_tui.cli.common import Options
+from workers_tui.engine.agents.identities import find_root
 from workers_tui.engine.errors import WorkFailed
 from workers_tui.home.claude_places import Scope, find_claude
 from workers_tui.home.claude_settings import http_entry, own_program, server_entry
@@ -123,7 +125,11 @@ def show(plans: Sequence[Plan], claude: Path | None, *, remove: bool, diffs: boo
     for plan in plans:
         _show(plan, claude, remove=remove, diffs=diffs)
     if not any(plan.needed for plan in plans):
-        click.echo("nothing of ours is there" if remove else "already connected: nothing to change")
+        click.echo(_nothing(plans) if remove else "already connected: nothing to change")
+
+
+def _nothing(plans: Sequence[Plan]) -> str:
+    return f"nothing {'else ' if any(plan.notes for plan in plans) else ''}of ours is there"
 
 
 def _show(plan: Plan, claude: Path | None, *, remove: bool, diffs: bool) -> None:
@@ -156,7 +162,10 @@ def _diff(change: Change) -> str:
 
 
 def _what_stays(home: Home) -> None:
-    places = " ".join(str(place) for place in dict.fromkeys((home.config, home.state)))
+    places = [str(place) for place in dict.fromkeys((home.config, home.state)) if place.exists()]
     click.echo("what stays: your keys and models.json, jobs, results and the ledger")
-    click.echo(f"  delete them with: rm -r {places}")
-    click.echo("  agent workers and their keys: ~/.claude-workers")
+    click.echo(f"  delete them with: rm -r {shlex.join(places)}")
+    workers = find_root()
+    if workers.exists():
+        click.echo("what stays: agent workers with their keys and histories")
+        click.echo(f"  delete them with: rm -r {shlex.quote(str(workers))}")

@@ -66,6 +66,12 @@ def claude_json(environ: Mapping[str, str]) -> Path:
     return (Path(first).expanduser() if first else Path.home()) / ".claude.json"
 
 
+def for_claude(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment for Claude Code's own program, which knows no list of directories."""
+    said = environ.get("CLAUDE_CONFIG_DIR", "")
+    return {**environ, "CLAUDE_CONFIG_DIR": str(config_dir(environ))} if said else {**environ}
+
+
 def claude_places(scope: Scope, project: Path, environ: Mapping[str, str]) -> ClaudePlaces:
     """The files of a scope, seen from a project directory."""
     if scope is Scope.USER:

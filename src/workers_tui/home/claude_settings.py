@@ -182,6 +182,13 @@ def _block(text: str) -> tuple[int, int] | None:
     return (start, end + len(END)) if 0 <= start < end else None
 
 
+def with_server(text: JsonText, path: Sequence[str], entry: Any) -> JsonText:
+    """With this entry at the path, whatever stood there."""
+    there = text.get(path[:-1])
+    known = isinstance(there, dict) and path[-1] in there
+    return text.replace(path, entry) if known else text.add(path, entry)
+
+
 def server_entry(command: Sequence[str], environ: Mapping[str, str]) -> dict[str, Any]:
     """The stdio server as Claude Code's configuration wants it."""
     entry: dict[str, Any] = {"type": "stdio", "command": command[0], "args": [*command[1:], "mcp"]}
@@ -204,11 +211,3 @@ def is_our_server(entry: Any) -> bool:
     """Made by `connect` or pasted from our examples."""
     said = json.dumps(entry, ensure_ascii=False)
     return "workers-tui" in said or "workers_tui" in said
-
-
-def plugin_enabled(settings: Any) -> bool:
-    """The plugin brings server and hooks by itself."""
-    enabled = settings.get("enabledPlugins") if isinstance(settings, dict) else None
-    return isinstance(enabled, dict) and any(
-        name.split("@")[0] == PLUGIN and on is True for name, on in enabled.items()
-    )

@@ -8,53 +8,87 @@ parts otherwise.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from workers_tui.home import claude_settings as ours
-from workers_tui.home.claude_places import ClaudePlaces, Scope
+from workers_tui.home.claude_places import ClaudePlaces, Scope, for_claude
 from workers_tui.home.connection_plan import (
     Change,
     Plan,
     Unusable,
+    edit_server,
     new_mode,
     read_file,
+    read_server,
     read_settings,
 )
 from workers_tui.home.connection_record import Record
-from workers_tui.home.files import write_atomic
+from workers_tui.home.files import make_private_dir, write_atomic
 from workers_tui.home.json_surgery import JsonText
 from workers_tui.home.places import Home
 
 CLAUDE_TIMEOUT = 60.0
+HALF = (
+    "what was changed before that is on record: mend it and run connect again, "
+    "or take everything back with --remove"
+)
 
 
 def apply(plan: Plan, home: Home, claude: Path | None, environ: Mapping[str, str]) -> None:
-    """Do it: the files first, then the server. Raises Unusable; what was done is on record."""
-    record = Record.load(home)
-    for change in plan.files:
-        if change.needed:
-            _write(change, record)
-    if plan.server.needed:
-        _change_server(plan, record, claude, environ)
-    _save(record)
+    """Do it: the server first, as Claude Code may refuse it. Raises Unusable.
+
+    Each step is on record before it is made, so whatever ends this half-way,
+    doing it again finishes it and removing takes it back.
+    """
+    with one_at_a_time(home):
+        record = Record.load(home)
+        done = False
+        try:
+            if plan.server.needed:
+                _change_server(plan, record, claude, environ)
+                done = True
+            for change in plan.files:
+                if change.needed:
+                    _write(change, record)
+                    done = True
+        except Unusable as error:
+            raise Unusable(f"{error}; {HALF}" if done else str(error)) from None
 
 
 def undo(plan: Plan, home: Home, claude: Path | None, environ: Mapping[str, str]) -> None:
     """Take it back, as `plan_remove` planned. Raises Unusable."""
-    record = Record.load(home)
-    for change in plan.files:
-        if change.needed:
-            _write(change, None)
-        record.forget(change.path)
-    if plan.server.needed:
-        _remove_server(plan, record, claude, environ)
-    record.forget(plan.places.servers, plan.places.servers_part)
-    _save(record)
+    with one_at_a_time(home):
+        record = Record.load(home)
+        for change in plan.files:
+            if change.needed:
+                _write(change, None)
+            _leave_directory(change.path, record)
+            record.forget(change.path)
+        if plan.server.needed:
+            _remove_server(plan, record, claude, environ)
+        record.forget(plan.places.servers, plan.places.servers_part)
+        _save(record)
+
+
+@contextlib.contextmanager
+def one_at_a_time(home: Home) -> Iterator[None]:
+    """Two at once would each forget what the other put on record."""
+    try:
+        make_private_dir(home.state)
+        fd = os.open(home.state / "connections.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise Unusable(f"{home.state} cannot be written: {error.strerror or error}") from None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
 
 
 def _save(record: Record) -> None:
@@ -67,41 +101,59 @@ def _save(record: Record) -> None:
         ) from None
 
 
-def _note(change: Change, record: Record) -> None:
+def _note(
+    record: Record, path: Path, before: bytes | None, after: bytes | None, part: str = ""
+) -> None:
     try:
-        record.keep(change.path, change.before, change.after)
+        record.keep(path, before, after, part)
         record.save()
     except OSError as error:
         raise Unusable(
-            f"{record.home.state} cannot be written: {error.strerror or error}; {change.path} "
+            f"{record.home.state} cannot be written: {error.strerror or error}; {path} "
             "stays as it is, for it could not be restored"
         ) from None
 
 
 def _write(change: Change, record: Record | None) -> None:
+    """Replace, make or delete a file; `record` remembers what was there."""
+    now = read_file(change.path)
+    if now == change.after:
+        return  # another run was faster
+    if now != change.before:
+        raise Unusable(f"{change.path} has just been changed by somebody else: run it again")
     try:
-        if read_file(change.path) != change.before:
-            raise Unusable(f"{change.path} has just been changed by somebody else: run it again")
         if change.after is None:
-            change.path.unlink()
-            if change.path.parent.name == ".claude":
-                with contextlib.suppress(OSError):  # others' files are in it
-                    change.path.parent.rmdir()
-        else:
-            change.path.parent.mkdir(parents=True, exist_ok=True)
-            mode = change.mode if change.before is None else None
-            if record is not None:
-                _note(change, record)
-            write_atomic(change.path, change.after, mode=mode)
+            Path(os.path.realpath(change.path)).unlink()  # a link stays, as it was
+            return
+        if record is not None:
+            if not change.path.parent.exists():
+                record.made.add(str(change.path.parent))
+            _note(record, change.path, change.before, change.after)
+        change.path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(change.path, change.after, mode=change.mode if change.before is None else None)
     except OSError as error:
         raise Unusable(f"{change.path} cannot be written: {error.strerror or error}") from None
+
+
+def _leave_directory(path: Path, record: Record) -> None:
+    """Take away the directory that we made, unless others' files are in it."""
+    if str(path.parent) in record.made:
+        with contextlib.suppress(OSError):
+            path.parent.rmdir()
+            record.made.discard(str(path.parent))
 
 
 def _change_server(
     plan: Plan, record: Record, claude: Path | None, environ: Mapping[str, str]
 ) -> None:
-    places, path = plan.places, plan.places.servers
+    places, path, part = plan.places, plan.places.servers, plan.places.servers_part
+    there = read_server(places)
+    if there == plan.server.after:
+        return  # another run was faster
+    if there != plan.server.before:
+        raise Unusable(f"{path} has just been changed by somebody else: run it again")
     before = read_file(path)
+    _note(record, path, before, before, part)
     if claude is None:
         _edit_server(places, plan.server.after)
     else:
@@ -110,13 +162,15 @@ def _change_server(
             _claude(claude, ["mcp", "remove", *scope, ours.SERVER], places, environ)
         entry = json.dumps(plan.server.after, ensure_ascii=False)
         _claude(claude, ["mcp", "add-json", *scope, ours.SERVER, entry], places, environ)
-    record.keep(path, before, read_file(path), places.servers_part)
+    _note(record, path, before, read_file(path), part)
 
 
 def _remove_server(
     plan: Plan, record: Record, claude: Path | None, environ: Mapping[str, str]
 ) -> None:
     places, path = plan.places, plan.places.servers
+    if not ours.is_our_server(read_server(places)):
+        return  # another run was faster
     now = read_file(path)
     untouched, original = record.original(path, now, places.servers_part)
     if untouched:
@@ -154,15 +208,13 @@ def _tidy(places: ClaudePlaces, oldest: bytes | None, *, known: bool) -> None:
 
 def _edit_server(places: ClaudePlaces, entry: dict[str, Any] | None) -> None:
     """Without Claude Code's program: the same edit by ourselves."""
-    text = read_settings(places.servers)
-    path = [*places.servers_path, ours.SERVER]
-    if entry is None:
-        edited = text.remove(path)
-    else:
-        edited = text.replace(path, entry) if text.get(path) is not None else text.add(path, entry)
     before = read_file(places.servers)
+    if entry is None:
+        after = read_settings(places.servers).remove([*places.servers_path, ours.SERVER]).text
+    else:
+        after = edit_server(places, entry)
     end = "" if before else "\n"
-    change = Change(places.servers, "", before, (edited.text + end).encode(), new_mode(places))
+    change = Change(places.servers, "", before, (after + end).encode(), new_mode(places))
     _write(change, None)
 
 
@@ -174,7 +226,7 @@ def _claude(
         done = subprocess.run(
             [str(claude), *arguments],
             cwd=places.project,
-            env={**os.environ, **environ},
+            env=for_claude({**os.environ, **environ}),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

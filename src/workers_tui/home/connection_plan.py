@@ -14,8 +14,9 @@ from typing import Any
 
 from workers_tui.home import claude_settings as ours
 from workers_tui.home.claude_places import ClaudePlaces, Scope, claude_places, config_dir
+from workers_tui.home.claude_plugin import find_plugin
 from workers_tui.home.connection_record import Record
-from workers_tui.home.files import read_json
+from workers_tui.home.files import read_whole
 from workers_tui.home.json_surgery import BOM, JsonText, NotJson
 from workers_tui.home.places import Home
 
@@ -85,16 +86,22 @@ class Plan:
 def plan_connect(scope: Scope, project: Path, wanted: Wanted, environ: Mapping[str, str]) -> Plan:
     """What registering would change. Raises Unusable; reads only."""
     places = claude_places(scope, project, environ)
-    servers = read_settings(places.servers)
-    before = servers.get([*places.servers_path, ours.SERVER])
-    notes: list[str] = []
-    if has_plugin(environ):
+    before = read_server(places)
+    notes = _notes(places, environ)
+    plugin = find_plugin(project, environ)
+    if plugin is not None and scope in {plugin.scope, Scope.PROJECT, Scope.LOCAL}:
         notes.append("the plugin is enabled: it brings the server and the hooks itself")
         server, hooks = ServerChange(before, before), False
     else:
         server, hooks = ServerChange(before, wanted.server), wanted.hooks
+        if wanted.server is not None:
+            edit_server(places, wanted.server)  # refused now rather than half-way
+        if plugin is not None:
+            notes.append(f"this project enables the plugin as well: `{plugin.uninstall}`")
         if before is not None and not ours.is_our_server(before):
             notes.append(f"replaces another server of the same name: {json.dumps(before)}")
+        if scope is Scope.PROJECT and server.needed:
+            notes.append("Claude Code asks each user of the project once whether to trust it")
 
     def edit(text: JsonText) -> JsonText:
         text = ours.with_hooks(text, environ) if hooks else text
@@ -110,7 +117,7 @@ def plan_remove(scope: Scope, project: Path, home: Home, environ: Mapping[str, s
     """What taking it back would change. Raises Unusable; reads only."""
     places = claude_places(scope, project, environ)
     record = Record.load(home)
-    before = read_settings(places.servers).get([*places.servers_path, ours.SERVER])
+    before = read_server(places)
     server = ServerChange(before, None if ours.is_our_server(before) else before)
 
     def edit(text: JsonText) -> JsonText:
@@ -120,7 +127,10 @@ def plan_remove(scope: Scope, project: Path, home: Home, environ: Mapping[str, s
         _restored(record, places.settings, lambda: _edited(places, places.settings, "", edit)),
         _restored(record, places.rules, lambda: _ruled(places, ours.without_rules)),
     ]
-    return Plan(places, server, tuple(files))
+    plugin = find_plugin(project, environ)
+    notes = _notes(places, environ)
+    notes += [f"the plugin is enabled: `{plugin.uninstall}` takes it out"] if plugin else []
+    return Plan(places, server, tuple(files), tuple(notes))
 
 
 def plan_remove_everywhere(project: Path, home: Home, environ: Mapping[str, str]) -> list[Plan]:
@@ -136,27 +146,49 @@ def plan_remove_everywhere(project: Path, home: Home, environ: Mapping[str, str]
         plan_remove(scope, where, home, environ) for scope, where in [(Scope.USER, project), *known]
     ]
     shared = plan_remove(Scope.PROJECT, project, home, environ)
-    *plans, shared = _each_file_once([*plans, shared])
+    *plans, shared = _each_place_once([*plans, shared])
     if shared.needed and (Scope.PROJECT, project) not in there:
         note = f"somebody else connected {project}; --scope project takes that back too"
-        plans[0] = replace(plans[0], notes=(note,))
+        plans[0] = replace(plans[0], notes=(*plans[0].notes, note))
     return plans
 
 
-def _each_file_once(plans: Sequence[Plan]) -> list[Plan]:
-    """In the home directory, the project's settings are the user's."""
-    seen: set[Path] = set()
+def _each_place_once(plans: Sequence[Plan]) -> list[Plan]:
+    """In the home directory the project's settings are the user's; worktrees share a server."""
+    files_seen: set[Path] = set()
+    servers_seen: set[tuple[Path, str]] = set()
     once = []
     for plan in plans:
-        files = tuple(change for change in plan.files if change.path not in seen)
-        seen.update(change.path for change in files)
-        once.append(replace(plan, files=files))
-    return once
+        files = tuple(change for change in plan.files if change.path not in files_seen)
+        files_seen.update(change.path for change in files)
+        where = (plan.places.servers, plan.places.servers_part)
+        before = plan.server.before
+        server = ServerChange(before, before) if where in servers_seen else plan.server
+        servers_seen.add(where)
+        once.append(replace(plan, files=files, server=server))
+    first, *others = once  # what is said of the user is said once
+    return [first, *(replace(plan, notes=()) for plan in others)]
 
 
-def has_plugin(environ: Mapping[str, str]) -> bool:
-    """Whether Claude Code loads our plugin for this user."""
-    return ours.plugin_enabled(read_json(config_dir(environ) / "settings.json"))
+def _notes(places: ClaudePlaces, environ: Mapping[str, str]) -> list[str]:
+    several = "," in environ.get("CLAUDE_CONFIG_DIR", "")
+    if not several or places.scope is Scope.PROJECT:
+        return []
+    return [f"CLAUDE_CONFIG_DIR names several directories: this is for {config_dir(environ)}"]
+
+
+def read_server(places: ClaudePlaces) -> Any:
+    """What is registered under our name now."""
+    return read_settings(places.servers).get([*places.servers_path, ours.SERVER])
+
+
+def edit_server(places: ClaudePlaces, entry: Any) -> str:
+    """The text of the servers' file with this entry. Raises Unusable where none can stand."""
+    text = read_settings(places.servers)
+    try:
+        return ours.with_server(text, [*places.servers_path, ours.SERVER], entry).text
+    except NotJson as error:
+        raise _unusable(places.servers, error) from None
 
 
 def _restored(record: Record, path: Path, cut: Callable[[], Change]) -> Change:
@@ -204,7 +236,7 @@ def new_mode(places: ClaudePlaces) -> int | None:
 
 def read_file(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return read_whole(path)
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -34,13 +34,20 @@ class Record:
     home: Home
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By path of the file: `{"before": backup or null, "left": sha256}`."""
+    made: set[str] = field(default_factory=set)
+    """Directories that were not there before us."""
 
     @classmethod
     def load(cls, home: Home) -> Record:
         raw = read_json(home.state / "connections.json")
         files = raw.get("files") if isinstance(raw, dict) else None
         good = files if isinstance(files, dict) else {}
-        return cls(home, {k: v for k, v in good.items() if isinstance(v, dict)})
+        made = raw.get("made") if isinstance(raw, dict) else None
+        return cls(
+            home,
+            {k: v for k, v in good.items() if isinstance(v, dict)},
+            {str(path) for path in made} if isinstance(made, list) else set(),
+        )
 
     def keep(self, path: Path, before: bytes | None, after: bytes | None, part: str = "") -> None:
         """Note one change; the oldest `before` stays. Several parts of a file may be ours."""
@@ -79,7 +86,7 @@ class Record:
         self.entries.pop(_key(path, part), None)
 
     def save(self) -> None:
-        value = {"schema": 1, "files": self.entries}
+        value = {"schema": 1, "files": self.entries, "made": sorted(self.made)}
         text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
         write_atomic(self.home.state / "connections.json", text, mode=0o600)
 

@@ -8,6 +8,7 @@ the target's place, so a crash or a full disk leaves the old file as it was.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import stat
@@ -56,15 +57,17 @@ def write_atomic(path: Path, data: bytes | str, *, mode: int | None = None) -> N
     """Replace a file's content in one step.
 
     A symlink stays one (its target is replaced). The mode is `mode`, else the
-    old file's, else 0600. Raises OSError; the old file is then untouched.
+    old file's, else 0600. Raises OSError; the old file is then untouched. What is
+    no file (a device, a pipe) is never replaced.
     """
     target = Path(os.path.realpath(path))
     raw = data.encode() if isinstance(data, str) else data
-    if mode is None:
-        try:
-            mode = stat.S_IMODE(target.stat().st_mode)
-        except FileNotFoundError:
-            mode = PRIVATE_FILE
+    try:
+        there = target.stat().st_mode
+    except FileNotFoundError:
+        there = stat.S_IFREG | PRIVATE_FILE
+    _need_file(there, target)
+    mode = stat.S_IMODE(there) if mode is None else mode
     fd, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(fd, "wb") as file:
@@ -91,9 +94,28 @@ def sync_dir(directory: Path) -> None:
         os.close(fd)
 
 
+def read_whole(path: Path) -> bytes:
+    """A file's content. Raises OSError, also for a pipe or a device: they may never end."""
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        _need_file(os.fstat(fd).st_mode, path)
+    except OSError:
+        os.close(fd)
+        raise
+    with os.fdopen(fd, "rb") as file:
+        return file.read()
+
+
+def _need_file(mode: int, path: Path) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "It is no regular file", str(path))
+
+
 def read_json(path: Path) -> Any:
     """Parse a JSON file (a BOM is allowed); None when it is missing or broken."""
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError):
+        return json.loads(read_whole(path).decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
         return None

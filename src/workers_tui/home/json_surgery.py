@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NoReturn
 
 BOM = "\ufeff"
 SPACE = re.compile(r"[ \t\r\n]*")
 DECODER = json.JSONDecoder()
+CONSTANT = re.compile(r"[:\[,]\s*(NaN|-?Infinity)")
+LONG_NUMBER = re.compile(r"[:\[,]\s*-?\d{4300}")
 
 Path_ = Sequence[str | int]
 """Names of members and numbers of items, from the outermost."""
@@ -29,18 +32,26 @@ class NotJson(ValueError):
         self.line = line
 
 
-@dataclass(slots=True)
+class NoConstant(ValueError):
+    """A word that Python's parser knows and JSON does not."""
+
+
 class Node:
     """A value and where it stands in the text."""
 
-    start: int
-    end: int
-    value: Any
-    entries: list[Entry] = field(default_factory=list)
-    """Members of an object, items of an array."""
+    def __init__(self, text: str, start: int, value: Any, end: int) -> None:
+        self.start = start
+        self.end = end
+        self.value = value
+        self._text = text
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """Members of an object, items of an array; found when asked for, as files can be large."""
+        return list(_entries(self._text, self)) if isinstance(self.value, dict | list) else []
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One member or item; `start` is where its name or value begins."""
 
@@ -56,12 +67,18 @@ class JsonText:
         self.text = text
         body = text.removeprefix(BOM)
         try:
-            json.loads(body)
-            self.root = _node(text, _skip(text, len(text) - len(body)))
+            value = json.loads(body, parse_constant=_no_constant)
         except json.JSONDecodeError as error:
             raise NotJson(_trouble(body, error), error.lineno) from None
         except RecursionError:
             raise NotJson("it is nested too deeply", 1) from None
+        except NoConstant as error:
+            raise NotJson(f"{error} is not JSON", _line_of(CONSTANT, body)) from None
+        except ValueError:
+            line = _line_of(LONG_NUMBER, body)
+            raise NotJson("it holds a number of thousands of digits", line) from None
+        start = _skip(text, len(text) - len(body))
+        self.root = Node(text, start, value, len(text.rstrip(" \t\r\n")))
 
     @property
     def value(self) -> Any:
@@ -169,28 +186,31 @@ def _skip(text: str, at: int) -> int:
     return match.end() if match else at
 
 
-def _node(text: str, start: int) -> Node:
-    if text[start] not in "{[":
-        value, end = DECODER.raw_decode(text, start)
-        return Node(start, end, value)
-    is_object = text[start] == "{"
-    entries: list[Entry] = []
-    at = _skip(text, start + 1)
+def _entries(text: str, node: Node) -> Iterator[Entry]:
+    """What stands between the brackets of a node, in order."""
+    at = _skip(text, node.start + 1)
+    number = 0
     while text[at] not in "}]":
-        name: str | int = len(entries)
+        name: str | int = number
         begin = at
-        if is_object:
+        if isinstance(node.value, dict):
             name, at = DECODER.raw_decode(text, at)
             at = _skip(text, _skip(text, at) + 1)
-        node = _node(text, at)
-        entries.append(Entry(name, begin, node))
-        at = _skip(text, node.end)
+        value, end = DECODER.raw_decode(text, at)
+        yield Entry(name, begin, Node(text, at, value, end))
+        number += 1
+        at = _skip(text, end)
         if text[at] == ",":
             at = _skip(text, at + 1)
-    value = (
-        {e.name: e.node.value for e in entries} if is_object else [e.node.value for e in entries]
-    )
-    return Node(start, at + 1, value, entries)
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise NoConstant(word)
+
+
+def _line_of(pattern: re.Pattern[str], text: str) -> int:
+    found = pattern.search(text)
+    return text.count("\n", 0, found.end()) + 1 if found else 1
 
 
 def _trouble(text: str, error: json.JSONDecodeError) -> str:
@@ -200,4 +220,4 @@ def _trouble(text: str, error: json.JSONDecodeError) -> str:
         return "it holds a comment, which plain JSON does not allow"
     if re.search(r",\s*$", text[: error.pos]) and text[error.pos : error.pos + 1] in {"}", "]"}:
         return "there is a comma after the last entry"
-    return error.msg[:1].lower() + error.msg[1:]
+    return error.msg[:1].lower() + error.msg[1:].removesuffix(" at")

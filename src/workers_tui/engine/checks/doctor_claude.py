@@ -12,14 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from workers_tui.engine.checks.check import Check
-from workers_tui.home.claude_places import (
-    ClaudePlaces,
-    Scope,
-    claude_places,
-    config_dir,
-    find_claude,
-)
-from workers_tui.home.claude_settings import HOOKS, SERVER, is_our_command, plugin_enabled
+from workers_tui.home.claude_places import ClaudePlaces, Scope, claude_places, find_claude
+from workers_tui.home.claude_plugin import find_plugin
+from workers_tui.home.claude_settings import HOOKS, SERVER, is_our_command
 from workers_tui.home.files import read_json
 
 CONNECT = "workers-tui connect"
@@ -30,7 +25,7 @@ INSTALL = "install Claude Code (npm install -g @anthropic-ai/claude-code) or set
 async def check_claude(project: Path, environ: Mapping[str, str]) -> list[Check]:
     """The program with its version, who registers us, and whether the hooks can run."""
     places = [claude_places(scope, project, environ) for scope in Scope]
-    plugin = plugin_enabled(read_json(config_dir(environ) / "settings.json"))
+    plugin = find_plugin(project, environ) is not None
     return [
         await _program(environ),
         _registration(places, plugin=plugin),
