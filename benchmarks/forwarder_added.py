@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from workers_tui.forwarder.finder import Place
-from workers_tui.forwarder.upstream import Server
+from workers_tui.forwarder.upstream import HandshakeServer
 from workers_tui.forwarder.wire import Address
 from workers_tui.home.places import Home
 from workers_tui.home.server_record import read_record, read_token
@@ -74,13 +74,14 @@ def both(home: Home, environ: dict[str, str], calls: int) -> tuple[list[float], 
     return straight, forwarded
 
 
-def connected(home: Home) -> Server:
+def connected(home: Home) -> HandshakeServer:
     record, token = read_record(home), read_token(home)
     address = Address.of(record.url) if record else None
     assert address is not None
     assert token is not None
-    server = Server(Place(address, "/mcp", token), {}, lambda _, __: None)
-    server.open(INITIALIZE)
+    place = Place(address, "/mcp", token)
+    server = HandshakeServer(place, {}, lambda _, __: None, lambda: None, INITIALIZE)
+    server.open()
     return server
 
 

@@ -12,6 +12,7 @@ from workers_tui.home.places import Home
 from workers_tui.home.server_record import ensure_token
 from workers_tui.server.host import Host, Kind
 
+BOTH_ERAS = pytest.mark.parametrize("era", ["handshake", "newest"])
 Forward = Callable[..., Awaitable[Stdio]]
 Serve = Callable[..., Awaitable[Host]]
 
@@ -39,12 +40,18 @@ async def serve(engine: FakeEngine) -> AsyncIterator[Serve]:
 
 
 @pytest.fixture
-async def forward(home: Home) -> AsyncIterator[Forward]:
+def era() -> str:
+    """The protocol era of the clients; tests of both mark themselves with BOTH_ERAS."""
+    return "handshake"
+
+
+@pytest.fixture
+async def forward(home: Home, era: str) -> AsyncIterator[Forward]:
     """Starts forwarders; all are ended at the end."""
     running: list[Stdio] = []
 
     async def start(**environ: str) -> Stdio:
-        running.append(await Stdio.start(home, **environ))
+        running.append(await Stdio.start(home, era, **environ))
         return running[-1]
 
     yield start

@@ -9,6 +9,12 @@ from typing import Any
 
 from workers_tui.home.places import Home
 
+NEWEST = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "tester", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {"roots": {}},
+}
+"""What every request of the newest protocol era carries in `_meta`."""
 INITIALIZE = {
     "protocolVersion": "2025-11-25",
     "capabilities": {"roots": {}},
@@ -19,14 +25,16 @@ INITIALIZE = {
 class Stdio:
     """One running `workers-tui mcp`."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, era: str) -> None:
         self.process = process
+        self.era = era
+        """`handshake` or `newest`."""
         self.seen: list[dict[str, Any]] = []
         self._news = asyncio.Condition()
         self._reader = asyncio.create_task(self._read())
 
     @classmethod
-    async def start(cls, home: Home, **environ: str) -> Stdio:
+    async def start(cls, home: Home, era: str = "handshake", **environ: str) -> Stdio:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -38,10 +46,18 @@ class Stdio:
             env={"PATH": "/usr/bin:/bin", "WORKERS_HOME": str(home.state), **environ},
             cwd=home.config,
         )
-        return cls(process)
+        return cls(process, era)
 
     async def send(self, *messages: dict[str, Any]) -> None:
-        await self.send_raw(b"".join(json.dumps(one).encode() + b"\n" for one in messages))
+        """Send messages; requests get what the era wants of them."""
+        said = [self._enveloped(one) for one in messages]
+        await self.send_raw(b"".join(json.dumps(one).encode() + b"\n" for one in said))
+
+    def _enveloped(self, message: dict[str, Any]) -> dict[str, Any]:
+        if self.era != "newest" or "id" not in message or "method" not in message:
+            return message
+        params = message.get("params", {})
+        return {**message, "params": {**params, "_meta": {**NEWEST, **params.get("_meta", {})}}}
 
     async def send_raw(self, raw: bytes) -> None:
         assert self.process.stdin is not None
@@ -70,7 +86,16 @@ class Stdio:
                 await self._news.wait()
 
     async def greet(self) -> dict[str, Any]:
-        """The handshake."""
+        """The handshake, or what stands for it in the newest era."""
+        if self.era == "newest":
+            answer = await self.ask("hello", "server/discover")
+            await self.ask("tools", "tools/list")
+            wanted = {"notifications": {"toolsListChanged": True}}
+            await self.send(
+                {"jsonrpc": "2.0", "id": "ear", "method": "subscriptions/listen", "params": wanted}
+            )
+            await self.notice("notifications/subscriptions/acknowledged")
+            return answer
         answer = await self.ask("hello", "initialize", INITIALIZE)
         await self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return answer

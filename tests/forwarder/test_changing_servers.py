@@ -8,9 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx
 import pytest
-from tests.forwarder.conftest import Forward, Serve
+from tests.forwarder.conftest import BOTH_ERAS, Forward, Serve
 from tests.forwarder.stdio import text_of
 from tests.server.fake_engine import FakeEngine
 
@@ -26,7 +25,7 @@ from workers_tui.home.server_record import (
 )
 from workers_tui.server.host import Host
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, BOTH_ERAS]
 
 
 def call(request_id: Any, task: str = "t") -> dict[str, Any]:
@@ -135,25 +134,6 @@ async def test_a_rotated_token_is_taken_up_by_a_living_forwarder(
     assert len(engine.asked) == 2
 
 
-async def test_a_session_that_the_server_ended_is_opened_again(
-    forward: Forward, serve: Serve, engine: FakeEngine, home: Home
-) -> None:
-    host = await serve()
-    client = await forward()
-    await client.greet()
-    await client.call(1, "delegate", {"task": "one"})
-    for known in host.clients.all():
-        head = {
-            "Authorization": f"Bearer {read_token(home)}",
-            "Accept": "application/json, text/event-stream",
-            "mcp-session-id": known.key,
-        }
-        async with httpx.AsyncClient(headers=head) as http:
-            assert (await http.delete(str(host.url))).status_code == 200
-    assert text_of(await client.call(2, "delegate", {"task": "two"})).endswith("the answer")
-    assert len(engine.asked) == 2
-
-
 class Mortal:
     """A server that takes a call and dies: with or without having said which job it became."""
 
@@ -163,6 +143,7 @@ class Mortal:
         self.calls: list[dict[str, Any]] = []
         self.called = asyncio.Event()
         self.die = asyncio.Event()
+        self.over = asyncio.Event()
 
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[str]:
@@ -172,6 +153,7 @@ class Mortal:
         write_record(self.home, ServerRecord(url, 1, "0"))
         async with server:
             yield url
+            self.over.set()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
@@ -183,6 +165,9 @@ class Mortal:
             _send(writer, said)
         elif body.get("method") == "initialize":
             _send(writer, {"id": body["id"], "result": {"protocolVersion": "2025-11-25"}})
+        elif body.get("method") == "subscriptions/listen":
+            _stream(writer, {"method": "notifications/subscriptions/acknowledged", "params": {}})
+            await self.over.wait()
         elif body.get("method") == "tools/call":
             self.calls.append(body)
             self.called.set()
@@ -199,11 +184,16 @@ class Mortal:
             return
         token = body["params"]["_meta"]["progressToken"]
         params = {"progressToken": token, "progress": 0, "_meta": {"workers-tui/jobs": [self.job]}}
-        event = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
-        data = f"event: message\r\ndata: {json.dumps(event)}\r\n\r\n".encode()
-        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n")
-        writer.write(b"transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(data), data))
+        _stream(writer, {"method": "notifications/progress", "params": params})
         await writer.drain()
+
+
+def _stream(writer: asyncio.StreamWriter, event: dict[str, Any]) -> None:
+    """The head of an event stream and its first event."""
+    said = json.dumps({"jsonrpc": "2.0", **event})
+    data = f"event: message\r\ndata: {said}\r\n\r\n".encode()
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n")
+    writer.write(b"transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(data), data))
 
 
 def _send(writer: asyncio.StreamWriter, value: dict[str, Any]) -> None:

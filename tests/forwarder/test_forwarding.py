@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
-from tests.forwarder.conftest import Forward, Serve
+from tests.forwarder.conftest import BOTH_ERAS, Forward, Serve
 from tests.forwarder.stdio import text_of
 from tests.server.fake_engine import FakeEngine
 
 from workers_tui.engine.jobs.job import JobState
+
+pytestmark = BOTH_ERAS
 
 
 async def test_a_call_comes_home_with_its_answer(
@@ -43,24 +46,27 @@ async def test_the_session_and_the_project_stand_on_the_job(
 
 
 async def test_roots_of_the_client_are_asked_through_the_forwarder(
-    forward: Forward, serve: Serve, engine: FakeEngine, tmp_path: Path
+    forward: Forward, serve: Serve, engine: FakeEngine, tmp_path: Path, era: str
 ) -> None:
     await serve()
     client = await forward()
     await client.greet()
-    await client.send(
-        {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "tools/call",
-            "params": {"name": "delegate", "arguments": {"task": "t", "files": ["a"]}},
-        }
-    )
-    asked = await client.notice("roots/list")
+    params: dict[str, Any] = {"name": "delegate", "arguments": {"task": "t", "files": ["a"]}}
     roots = {"roots": [{"uri": tmp_path.as_uri()}]}
-    await client.send({"jsonrpc": "2.0", "id": asked["id"], "result": roots})
-    await client.answer(1)
+    await client.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    if era == "handshake":
+        asked = await client.notice("roots/list")
+        await client.send({"jsonrpc": "2.0", "id": asked["id"], "result": roots})
+        await client.answer(1)
+    else:
+        result = (await client.answer(1))["result"]
+        assert result["resultType"] == "input_required"
+        ((name, asked),) = result["inputRequests"].items()
+        assert asked["method"] == "roots/list"
+        again = {**params, "inputResponses": {name: roots}}
+        assert text_of(await client.ask(2, "tools/call", again)).endswith("the answer")
     assert engine.asked[0][1].roots == (tmp_path,)
+    assert len(engine.asked) == 1
 
 
 async def test_progress_carries_the_clients_own_token(

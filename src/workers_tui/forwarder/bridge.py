@@ -17,18 +17,20 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from workers_tui.forwarder import frames
+from workers_tui.forwarder import eras, frames
+from workers_tui.forwarder.eras import Era
 from workers_tui.forwarder.frames import Fault, Message, Output
 from workers_tui.forwarder.listing import Listing
 from workers_tui.forwarder.running import JOBS, Running
+from workers_tui.forwarder.subscriptions import CHANGED, LISTEN, Subscriptions
 from workers_tui.forwarder.told import pack
 from workers_tui.home.places import Home, find_home
 
 if TYPE_CHECKING:
     from workers_tui.forwarder.connections import Connections
+    from workers_tui.forwarder.finder import Place
     from workers_tui.forwarder.upstream import Server
 
-VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 CALLS_AT_ONCE = 256
 LINGER = 600.0
 UNANSWERED = 256
@@ -45,8 +47,11 @@ class Bridge:
         self._options = options
         self._environ = environ
         self._output = output
+        self._headers = pack(environ)
         self._listing = Listing(home, options, environ)
         self._initialize = _introduced({})
+        self._era = Era()
+        self._subscriptions = Subscriptions()
         self._connections: Connections | None = None
         self._loading = threading.Lock()
         self._lock = threading.Lock()
@@ -57,6 +62,10 @@ class Bridge:
             "initialize": self._on_initialize,
             "ping": lambda _: {},
             "tools/list": lambda _: {"tools": self._listing.tools()},
+        }
+        self._here_newest: dict[str, Callable[[Message], Message]] = {
+            eras.DISCOVER: lambda _: self._listing.discovery(),
+            "tools/list": self._on_list_newest,
         }
 
     # From the client
@@ -69,18 +78,43 @@ class Bridge:
             self._answer_server(message)
         elif "id" not in message:
             self._on_notice(message)
+        else:
+            self._on_request(message)
+
+    def _on_request(self, message: Message) -> None:
+        refusal = self._era.refusal(message)
+        if refusal is not None:
+            self._output.send(refusal)
         elif message["method"] == "tools/call":
             self._on_call(message)
+        elif message["method"] == LISTEN and self._era.newest:
+            self._on_listen(message)
         else:
             self._answer_here(message)
 
     def _answer_here(self, message: Message) -> None:
-        handler = self._here.get(message["method"])
+        newest = eras.enveloped(message)
+        handler = (self._here_newest if newest else self._here).get(message["method"])
         if handler is None:
             text = f"there is no method {message['method'][:100]}"
             self._output.send(frames.error(message["id"], frames.NO_METHOD, text))
             return
-        self._output.send(frames.result(message["id"], handler(message.get("params", {}))))
+        answer = frames.result(message["id"], handler(message.get("params", {})))
+        self._output.send(self._complete(answer) if newest else answer)
+
+    def _complete(self, answer: Message) -> Message:
+        return eras.complete(answer, self._listing.server_info())
+
+    def _on_list_newest(self, _: Message) -> Message:
+        # There is no `initialized` in this era: asking for the tools is how a client begins.
+        self._in_thread(lambda: self._servers().connect_early())
+        return {"tools": self._listing.tools(), "ttlMs": 0, "cacheScope": "private"}
+
+    def _on_listen(self, message: Message) -> None:
+        request_id = message["id"]
+        refusal = self._refusal(request_id)
+        opened = refusal or self._subscriptions.open(request_id, message["params"])
+        self._output.send(opened)
 
     def _on_initialize(self, params: Message) -> Message:
         self._initialize = _introduced(params)
@@ -101,15 +135,15 @@ class Bridge:
         if refusal is not None:
             self._output.send(refusal)
             return
-        running = Running(message["id"], message.get("params", {}))
+        running = Running(message["id"], message.get("params", {}), newest=self._era.newest)
         with self._lock:
             self._running[running.id] = running
         self._in_thread(lambda: self._call(running))
 
     def _refusal(self, request_id: Any) -> Message | None:
         with self._lock:
-            if request_id in self._running:
-                text = f"a call with the id {request_id!r} is still running"
+            if request_id in self._running or self._subscriptions.has(request_id):
+                text = f"a request with the id {request_id!r} is still running"
                 return frames.error(request_id, frames.INVALID_REQUEST, text)
             if len(self._running) >= CALLS_AT_ONCE:
                 text = f"{CALLS_AT_ONCE} calls are running; wait for one, or use delegate_batch"
@@ -126,12 +160,16 @@ class Bridge:
             with self._lock:
                 self._running.pop(running.id, None)
         if not running.cancelled:
-            self._output.send({**answer, "id": running.id})
+            answer = {**answer, "id": running.id}
+            self._output.send(self._complete(answer) if running.newest else answer)
 
     def _cancel(self, params: Message) -> None:
         wanted = params.get("requestId")
+        if not frames.proper_id(wanted):
+            return
+        self._subscriptions.end(wanted)
         with self._lock:
-            running = self._running.get(wanted) if frames.proper_id(wanted) else None
+            running = self._running.get(wanted)
         if running is not None:
             self._in_thread(lambda: running.cancel(params))
 
@@ -193,15 +231,27 @@ class Bridge:
                 self._connections = Connections(
                     Finder(self._home, self._options, self._environ),
                     self._listing,
-                    pack(self._environ),
-                    lambda: self._initialize,
-                    self._from_server,
+                    self._dial,
                     self._busy,
                 )
-                self._connections.changed = lambda: self._output.send(
-                    _notice("notifications/tools/list_changed")
-                )
+                self._connections.changed = self._say_tools_changed
             return self._connections
+
+    def _dial(self, place: Place, lost: Callable[[], None]) -> Server:
+        """A server in the client's era, not yet open."""
+        from workers_tui.forwarder.upstream import HandshakeServer
+        from workers_tui.forwarder.upstream_newest import NewestServer
+
+        if self._era.envelope is not None:
+            envelope = self._era.envelope
+            return NewestServer(place, self._headers, self._from_server, lost, envelope)
+        initialize = self._initialize
+        return HandshakeServer(place, self._headers, self._from_server, lost, initialize)
+
+    def _say_tools_changed(self) -> None:
+        notices = self._subscriptions.notices() if self._era.newest else [_notice(CHANGED)]
+        for notice in notices:
+            self._output.send(notice)
 
     def _busy(self, server: Server) -> bool:
         with self._lock:
@@ -230,7 +280,7 @@ def _introduced(params: Message) -> Message:
         "capabilities": {},
         "clientInfo": {"name": "unknown", "version": "0"},
         **params,
-        "protocolVersion": wanted if wanted in VERSIONS else VERSIONS[0],
+        "protocolVersion": wanted if wanted in eras.HANDSHAKE else eras.HANDSHAKE[0],
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from workers_tui.forwarder.finder import Finder, NoServer, Place, takes_calls
 from workers_tui.forwarder.frames import Message
@@ -30,16 +30,12 @@ class Connections:
         self,
         finder: Finder,
         listing: Listing,
-        headers: Mapping[str, str],
-        initialize: Callable[[], Message],
-        deliver: Callable[[Server, Message], None],
+        dial: Callable[[Place, Callable[[], None]], Server],
         busy: Callable[[Server], bool],
     ) -> None:
         self._finder = finder
         self._listing = listing
-        self._headers = headers
-        self._initialize = initialize
-        self._deliver = deliver
+        self._dial = dial
         self._busy = busy
         self._lock = threading.Lock()
         self._stamp: Stamp | None = None
@@ -118,9 +114,9 @@ class Connections:
         return stamp == self._stamp
 
     def _connect(self, place: Place, stamp: Stamp | None) -> Server:
-        server = Server(place, self._headers, self._deliver, self.look_again)
+        server = self._dial(place, self.look_again)
         try:
-            server.open(self._initialize())
+            server.open()
         except Elsewhere as error:
             raise Broken(str(error)) from error
         before, self.current, self._stamp = self.current, server, stamp

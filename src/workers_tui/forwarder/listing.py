@@ -14,6 +14,7 @@ from typing import Any
 
 from workers_tui import __version__
 from workers_tui.forwarder import tool_list
+from workers_tui.forwarder.eras import NEWEST
 from workers_tui.home.assets import asset
 from workers_tui.home.places import Home
 from workers_tui.home.switches import delegation_mode
@@ -33,12 +34,16 @@ class Listing:
 
     def introduction(self) -> dict[str, Any]:
         """The result of `initialize`, without the protocol version."""
-        file = tool_list.load()
-        return {
-            "capabilities": {"tools": {"listChanged": True}},
-            "serverInfo": {"name": "workers", "title": "workers-tui", "version": __version__},
-            "instructions": file["instructions"][self._mode(self._settings())],
-        }
+        return {"serverInfo": self.server_info(), **self._about()}
+
+    def discovery(self) -> dict[str, Any]:
+        """The result of `server/discover`: the same in the newest era."""
+        said = {"supportedVersions": list(NEWEST), "ttlMs": 0, "cacheScope": "private"}
+        return {**said, **self._about()}
+
+    def server_info(self) -> dict[str, Any]:
+        """Who answers."""
+        return {"name": "workers", "title": "workers-tui", "version": __version__}
 
     def tools(self) -> Tools:
         """The tools, from the server when it has said them."""
@@ -51,6 +56,13 @@ class Listing:
         with self._lock:
             self._learnt = tools
             return self._said is not None and self._said != tools
+
+    def _about(self) -> dict[str, Any]:
+        instructions = tool_list.load()["instructions"]
+        return {
+            "capabilities": {"tools": {"listChanged": True}},
+            "instructions": instructions[self._mode(self._settings())],
+        }
 
     def _made(self) -> Tools:
         settings = self._settings()

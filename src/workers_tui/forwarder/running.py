@@ -23,11 +23,13 @@ TRIES = 5
 class Running:
     """A call that the client waits for."""
 
-    def __init__(self, request_id: Any, params: Message) -> None:
+    def __init__(self, request_id: Any, params: Message, *, newest: bool = False) -> None:
         given = params.get("_meta")
         meta = given if isinstance(given, dict) else {}
         self.id = request_id
         self.params = params
+        self.newest = newest
+        """It came in the newest protocol era."""
         self.token = meta.get("progressToken")
         """The client's own, None when it wants no progress."""
         self.name = str(meta.get(TOOL_USE_ID) or os.urandom(12).hex())
@@ -78,9 +80,7 @@ class Running:
             self.cancelled = True
             server = self.server
         if server is not None:
-            told = {**params, "requestId": self.sent_as}
-            notice = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": told}
-            server.notify(notice)
+            server.cancel(self.sent_as, params)
 
     def _outgoing(self, server: Server) -> Message | None:
         """The call as this server gets it: our id, our progress token, a name for the store."""

@@ -19,6 +19,7 @@ ROOTS = "x-workers-allowed-roots"
 DELEGATION = "x-workers-delegation"
 KEYS = "x-workers-has-keys"
 FORWARDER = "x-workers-forwarder"
+"""Names the forwarder's process: what tells clients without a session apart."""
 
 SOURCES = {
     SESSION: ("CLAUDE_CODE_SESSION_ID",),
@@ -52,7 +53,7 @@ class Told:
 
 def pack(environ: Mapping[str, str]) -> dict[str, str]:
     """The headers that carry this environment."""
-    headers = {FORWARDER: "1"}
+    headers = {FORWARDER: os.urandom(8).hex()}
     for header, names in SOURCES.items():
         value = next((environ[name] for name in names if environ.get(name)), None)
         if value:

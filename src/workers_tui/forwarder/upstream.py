@@ -1,4 +1,8 @@
-"""One session with one server: initialize, requests, notices, and the stream it pushes on."""
+"""One server as this client meets it: requests, notices, and the stream it pushes on.
+
+Here is what both protocol eras share, and the handshake era: initialize, then a
+session. upstream_newest.py has the other one.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import contextlib
 import itertools
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from workers_tui.forwarder import frames
@@ -22,12 +26,19 @@ LARGEST = 4 * 1024 * 1024
 """What the server reads of one request; it breaks off longer ones."""
 
 
+class TooLarge(ValueError):
+    """More than a server reads of one message; nothing was sent."""
+
+
 class Elsewhere(Exception):
     """The server refused before doing anything: session unknown, token changed, or moved."""
 
 
 class Server:
-    """A server that this client session is connected to."""
+    """A server that this client is connected to."""
+
+    _ids = itertools.count(1)
+    # For all servers: one that is met again must not take a new call for an old one.
 
     def __init__(
         self,
@@ -46,26 +57,15 @@ class Server:
         }
         self._deliver = deliver
         self._lost = lost
-        self._ids = itertools.count(1)
         self._stream: Exchange | None = None
 
-    def open(self, initialize: Message) -> None:
-        """Replay the client's initialize and listen. Raises NotSent, Broken or Elsewhere."""
-        exchange = self._post(
-            {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": initialize}, QUICK
-        )
-        try:
-            answer = next(iter(exchange.events()), {})
-        finally:
-            exchange.close()
-        version = answer.get("result", {}).get("protocolVersion")
-        if exchange.status != 200 or not version:
-            raise Broken(f"the server refused to initialize: {answer.get('error')}")
-        self._headers["mcp-protocol-version"] = version
-        if session := exchange.headers.get("mcp-session-id"):
-            self._headers["mcp-session-id"] = session
-        self.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        threading.Thread(target=self._listen, daemon=True).start()
+    def open(self) -> None:
+        """Say who the client is, and listen. Raises NotSent, Broken or Elsewhere."""
+        raise NotImplementedError
+
+    def cancel(self, request_id: int, params: Message) -> None:
+        """Say that the client does not want this answer any more."""
+        raise NotImplementedError
 
     def new_id(self) -> int:
         """An id that no other request to this server has."""
@@ -76,10 +76,10 @@ class Server:
 
         Raises NotSent, Broken or Elsewhere.
         """
-        if len(json.dumps(message)) > LARGEST:
-            text = f"a call may have {LARGEST >> 20} MB at most; name files instead of pasting them"
-            return frames.error(message["id"], frames.INVALID_REQUEST, text)
-        exchange = self._post(message, timeout)
+        try:
+            exchange = self._post(message, timeout)
+        except TooLarge as error:
+            return frames.error(message["id"], frames.INVALID_REQUEST, str(error))
         try:
             if exchange.status not in {200, 202}:
                 return _refusal(message["id"], exchange)
@@ -95,7 +95,7 @@ class Server:
 
     def notify(self, message: Message) -> None:
         """Send a notice or an answer; a server that is gone does not matter."""
-        with contextlib.suppress(OSError, Elsewhere):
+        with contextlib.suppress(OSError, Elsewhere, TooLarge):
             exchange = self._post(message, QUICK)
             exchange.body()
             exchange.close()
@@ -121,32 +121,83 @@ class Server:
 
     def _post(self, message: Message, timeout: float | None) -> Exchange:
         body = json.dumps(message, separators=(",", ":")).encode()
-        exchange = Exchange(
-            self.place.address, "POST", self.place.path, self._headers, body, timeout
-        )
+        if len(body) > LARGEST:
+            raise TooLarge(
+                f"a call may have {LARGEST >> 20} MB at most; name files instead of pasting them"
+            )
+        head = {**self._headers, **self._head_of(message)}
+        exchange = Exchange(self.place.address, "POST", self.place.path, head, body, timeout)
         if exchange.status in {401, 404}:
             exchange.close()
             raise Elsewhere(f"status {exchange.status}")
         return exchange
 
-    def _listen(self) -> None:
-        """Deliver what the server says by itself; the end of the stream ends the session."""
+    def _head_of(self, message: Message) -> dict[str, str]:  # noqa: ARG002 - the other era's need
+        """Headers that repeat what a message says."""
+        return {}
+
+    def _hear(self, events: Iterable[Message]) -> None:
+        """Deliver what comes by itself; the end of it is the end of the server."""
         with contextlib.suppress(OSError):
-            self._stream = Exchange(self.place.address, "GET", self.place.path, self._headers)
-            if self._stream.status not in {200, 404}:
-                return  # it will not push; calls may still pass
-            for event in self._stream.events():
+            for event in events:
                 self._deliver(self, event)
         if self.alive:
             self.alive = False
             self._lost()
 
 
+class HandshakeServer(Server):
+    """The handshake era: a session, a stream of its own for what the server pushes."""
+
+    def __init__(
+        self,
+        place: Place,
+        headers: Mapping[str, str],
+        deliver: Callable[[Server, Message], None],
+        lost: Callable[[], None],
+        initialize: Message,
+    ) -> None:
+        super().__init__(place, headers, deliver, lost)
+        self._initialize = initialize
+
+    def open(self) -> None:
+        """Replay the client's initialize and listen. Raises NotSent, Broken or Elsewhere."""
+        request = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": self._initialize}
+        exchange = self._post(request, QUICK)
+        try:
+            answer = next(iter(exchange.events()), {})
+        finally:
+            exchange.close()
+        version = answer.get("result", {}).get("protocolVersion")
+        if exchange.status != 200 or not version:
+            raise Broken(f"the server refused to initialize: {answer.get('error')}")
+        self._headers["mcp-protocol-version"] = version
+        if session := exchange.headers.get("mcp-session-id"):
+            self._headers["mcp-session-id"] = session
+        self.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def cancel(self, request_id: int, params: Message) -> None:
+        told = {**params, "requestId": request_id}
+        self.notify({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": told})
+
+    def _listen(self) -> None:
+        """Deliver what the server says by itself; the end of the stream ends the session."""
+        events: Iterable[Message] = ()
+        with contextlib.suppress(OSError):
+            self._stream = Exchange(self.place.address, "GET", self.place.path, self._headers)
+            if self._stream.status not in {200, 404}:
+                return  # it will not push; calls may still pass
+            events = self._stream.events()
+        self._hear(events)
+
+
 def _refusal(request_id: Any, exchange: Exchange) -> Message:
-    """A JSON-RPC error for an HTTP status that is one."""
-    text = f"the server answered with status {exchange.status}"
+    """A JSON-RPC error for an HTTP status that is one; the server's own where it gave one."""
+    code, text = frames.INVALID_REQUEST, f"the server answered with status {exchange.status}"
     with contextlib.suppress(OSError, ValueError, AttributeError):
         said = json.loads(exchange.body()).get("error")
-        detail = said.get("message") if isinstance(said, dict) else said
-        text = str(detail) if detail else text
-    return frames.error(request_id, frames.INVALID_REQUEST, text)
+        if isinstance(said, dict) and isinstance(said.get("code"), int):
+            return {"jsonrpc": "2.0", "id": request_id, "error": said}
+        text = str(said) if said else text
+    return frames.error(request_id, code, text)

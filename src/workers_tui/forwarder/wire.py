@@ -87,6 +87,10 @@ class Exchange:
                 if text:
                     yield _object(text)
 
+    def wait(self, timeout: float | None) -> None:
+        """How long a read may take from now on; None waits for ever."""
+        self._socket.settimeout(timeout)
+
     def body(self) -> bytes:
         """The whole body. Raises Broken."""
         return b"".join(self._chunks())

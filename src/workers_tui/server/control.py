@@ -1,4 +1,4 @@
-"""Small routes beside /mcp: who are you, give way, which job was that.
+"""Small routes beside /mcp: who are you, give way, which job was that, end that call.
 
 /healthz is open: it proves to know the token without showing it and says no
 secret. /control stands behind the gate.
@@ -7,10 +7,12 @@ secret. /control stands behind the gate.
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 from workers_tui import __version__
+from workers_tui.forwarder.told import FORWARDER
 from workers_tui.home.proof import prove
 from workers_tui.server.gate import Receive, Scope, Send, Token, answer
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from workers_tui.server.host import Host
 
 LATELY = 200
+DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 class Control:
@@ -46,6 +49,8 @@ class Control:
                 await self._hand_over(send)
             case "GET", "/control/jobs":
                 await self._jobs_of(_query(scope, "call"), send)
+            case "POST", "/control/cancel":
+                await self._cancel(scope, send)
             case _:
                 await answer(send, 404, "no such control")
 
@@ -54,6 +59,18 @@ class Control:
             await answer(send, 409, f"this {self._host.kind} stays")
             return
         await answer(send, 200, {"jobs": self._host.hand_over()})
+
+    async def _cancel(self, scope: Scope, send: Send) -> None:
+        """End a call of the forwarder that asks, by the id under which it sent it."""
+        request = _query(scope, "request")
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
+        if not DIGITS.fullmatch(request) or FORWARDER not in headers:
+            await answer(send, 400, "which request, of which forwarder?")
+            return
+        await self._host.end_call(headers, int(request))
+        await answer(send, 200, {})
 
     async def _jobs_of(self, call: str, send: Send) -> None:
         """Jobs that came from one tools/call: for a forwarder whose server died."""

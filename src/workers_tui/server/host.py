@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -140,6 +141,11 @@ class Host:
             self.claim.release()
             self._spawn(self._leave_when_done())
         return len(self.running())
+
+    async def end_call(self, headers: Mapping[str, str], request: int) -> None:
+        """A forwarder's client cancelled a call that it sent here under this id."""
+        if self._side is not None:
+            await self._side.cancel(headers, request)
 
     def running(self) -> list[str]:
         """Jobs of this engine that have not ended."""

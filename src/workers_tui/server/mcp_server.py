@@ -2,7 +2,8 @@
 
 Handshake era: a client cancels with a notification and its job ends; a dropped
 connection, or a session that closes, leaves the job running. Newer era: the
-protocol makes a closed response stream the cancel, so there it ends the job.
+protocol makes a closed response stream the cancel, so there it ends the job,
+unless a forwarder stands between: its client is on stdio and cancels in words.
 This module pulls in the whole SDK (a second): it is imported in a thread.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from workers_tui import __version__
 from workers_tui.engine.errors import WrongUse
@@ -33,7 +35,7 @@ from workers_tui.server.call import Call
 from workers_tui.server.replies import Reply
 from workers_tui.server.roots import choose, from_uris
 from workers_tui.server.running import Key, RunningCalls
-from workers_tui.server.sessions import Client, Clients
+from workers_tui.server.sessions import MCP_SESSION, Client, Clients
 from workers_tui.server.tools import Tools
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ CALL_ID = "workers-tui/call"
 MOVED = -32050
 """JSON-RPC error: another server has taken over, nothing was done; call there."""
 
+INTRODUCTIONS = {"initialize", "server/discover"}
 ROOTS_WAIT = 2.0
 ROOTS_AGAIN = 0.5
 """What is asked before a client's event stream is open is lost: ask once more after this."""
@@ -114,7 +117,7 @@ class McpSide:
         if ctx.method == "notifications/cancelled":
             await self._cancelled(ctx)
         result = await call_next(ctx)
-        if ctx.method == "initialize" and isinstance(result, dict):
+        if ctx.method in INTRODUCTIONS and isinstance(result, dict):
             mode = self._mode(unpack(_headers(ctx)).delegation)
             return {**result, "instructions": schemas.INSTRUCTIONS[mode]}
         if ctx.method == "notifications/initialized":
@@ -139,7 +142,7 @@ class McpSide:
         # A setting saved a moment ago counts for this call; the watcher may not have seen it.
         await self.doors.engine.config.refresh()
         # Without sessions two clients may use the same name and ids; there no message cancels.
-        key = (client.key, ctx.request_id if client.handshake else object())
+        key = (client.key, ctx.request_id if client.cancels_in_words else object())
         try:
             reply = await self.tools.run(
                 params.name, params.arguments or {}, self._call(ctx, params, client, key)
@@ -148,11 +151,16 @@ class McpSide:
             request = types.ListRootsRequest()
             return types.InputRequiredResult(input_requests={ROOTS: request})
         except asyncio.CancelledError:
-            if not client.handshake:
+            if not client.cancels_in_words:
                 await self._cancel_jobs(key, client)
             raise
         self.doors.running.ended(key)
         return _result(reply)
+
+    async def cancel(self, headers: Mapping[str, str], request: int) -> None:
+        """End the call that a forwarder of the newer era sent under this id."""
+        client = self.doors.clients.meet(headers, "")
+        await self._cancel_jobs((client.key, request), client)
 
     async def roots_changed(
         self,
@@ -294,7 +302,10 @@ def _text(value: object) -> str | None:
 
 
 def _headers(ctx: Context) -> dict[str, str]:
-    return dict(ctx.request.headers) if ctx.request is not None else {}
+    headers = dict(ctx.request.headers) if ctx.request is not None else {}
+    if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        headers.pop(MCP_SESSION, None)  # that era has none: whoever sends one borrows it
+    return headers
 
 
 def _reporter(ctx: Context) -> Callable[..., Awaitable[None]]:

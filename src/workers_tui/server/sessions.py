@@ -1,7 +1,8 @@
 """The client sessions that talk to this server: who they are and what they may do.
 
-In the handshake era a session has an id; the newer protocol has none, so there
-a client is told apart by what it says about itself. Nothing here is kept on disk.
+In the handshake era a session has an id; the newer protocol has none, so there a
+client is told apart by its forwarder, or by all that it says about itself: what
+one client may read is never taken from another's words. Nothing is kept on disk.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workers_tui.forwarder.told import Told, unpack
+from workers_tui.forwarder.told import FORWARDER, Told, unpack
 
 MCP_SESSION = "mcp-session-id"
+SESSIONLESS = "sessionless "
 SEEN_LATELY = 300.0
 MOST = 500
 
@@ -38,7 +40,12 @@ class Client:
     @property
     def handshake(self) -> bool:
         """It speaks the protocol with sessions, and can be asked and told things."""
-        return not self.key.startswith("sessionless ")
+        return not self.key.startswith(SESSIONLESS)
+
+    @property
+    def cancels_in_words(self) -> bool:
+        """A broken connection is no cancellation of its calls; it says so when it means it."""
+        return self.handshake or self.told.forwarder
 
 
 class Clients:
@@ -50,7 +57,8 @@ class Clients:
     def meet(self, headers: Mapping[str, str], name: str) -> Client:
         """The client these request headers belong to."""
         told = unpack(headers)
-        key = headers.get(MCP_SESSION) or f"sessionless {told.session or name}"
+        itself = headers.get(FORWARDER) or f"{name} {told}"
+        key = headers.get(MCP_SESSION) or SESSIONLESS + itself
         client = self._clients.pop(key, None) or Client(key)
         client.told, client.name, client.seen = told, name or client.name, time.monotonic()
         self._clients[key] = client
