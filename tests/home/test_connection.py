@@ -457,13 +457,32 @@ def test_killed_at_any_step_nothing_is_half_and_all_of_it_is_taken_back(
     assert not desk.plan(scope).needed
 
 
-def test_half_done_says_how_to_go_on(desk: Desk) -> None:
-    plan = desk.plan()
-    desk.settings.write_text('{"late": 1}')
-    with pytest.raises(Unusable, match="take everything back with --remove"):
-        apply(plan, desk.home, None, desk.environ)
+def test_half_done_says_how_to_go_on(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, data: bytes, *, mode: int | None = None) -> None:
+        if path == desk.rules:
+            raise OSError(28, "No space left on device")
+        write_atomic(path, data, mode=mode)
+
+    monkeypatch.setattr("workers_tui.home.connection.write_atomic", full)
+    with pytest.raises(Unusable, match=r"CLAUDE\.md.*No space.* take everything back with --rem"):
+        desk.connect()
+    assert desk.settings.exists()
+    monkeypatch.undo()
     desk.remove()
-    assert desk.everything() == {str(desk.settings): b'{"late": 1}'}
+    assert desk.everything() == {}
+
+
+def test_settings_that_claudes_own_command_brings_up_to_date_are_edited_as_they_are_then(
+    desk: Desk, tmp_path: Path
+) -> None:
+    claude = tmp_path / "claude-program"
+    claude.write_text(f"#!/bin/sh\nprintf '{{}}' > {desk.settings}\n")
+    claude.chmod(0o755)
+    desk.settings.write_text('{ "model": "opus" }')
+    apply(desk.plan(), desk.home, claude, desk.environ)
+    assert list(json.loads(desk.settings.read_text())) == ["hooks", "permissions"]
+    desk.remove()
+    assert desk.settings.read_text() == "{}"
 
 
 def test_a_refusal_by_claudes_own_command_leaves_everything_as_it_was(

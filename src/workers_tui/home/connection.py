@@ -24,6 +24,7 @@ from workers_tui.home.connection_plan import (
     Unusable,
     edit_server,
     new_mode,
+    plan_connect,
     read_file,
     read_server,
     read_settings,
@@ -35,7 +36,7 @@ from workers_tui.home.places import Home
 
 CLAUDE_TIMEOUT = 60.0
 HALF = (
-    "what was changed before that is on record: mend it and run connect again, "
+    "what was changed before that is on record: run connect again, "
     "or take everything back with --remove"
 )
 
@@ -48,17 +49,27 @@ def apply(plan: Plan, home: Home, claude: Path | None, environ: Mapping[str, str
     """
     with one_at_a_time(home):
         record = Record.load(home)
-        done = False
+        for change in plan.files:
+            _check(change)
+        files, done = plan.files, False
         try:
             if plan.server.needed:
                 _change_server(plan, record, claude, environ)
                 done = True
-            for change in plan.files:
+                files = _files_now(plan, environ)
+            for change in files:
                 if change.needed:
                     _write(change, record)
                     done = True
         except Unusable as error:
             raise Unusable(f"{error}; {HALF}" if done else str(error)) from None
+
+
+def _files_now(plan: Plan, environ: Mapping[str, str]) -> tuple[Change, ...]:
+    """The same changes again: Claude Code's command may bring its settings up to date first."""
+    if plan.wanted is None:
+        return plan.files
+    return plan_connect(plan.places.scope, plan.places.project, plan.wanted, environ).files
 
 
 def undo(plan: Plan, home: Home, claude: Path | None, environ: Mapping[str, str]) -> None:
@@ -116,11 +127,8 @@ def _note(
 
 def _write(change: Change, record: Record | None) -> None:
     """Replace, make or delete a file; `record` remembers what was there."""
-    now = read_file(change.path)
-    if now == change.after:
-        return  # another run was faster
-    if now != change.before:
-        raise Unusable(f"{change.path} has just been changed by somebody else: run it again")
+    if not _check(change):
+        return
     try:
         if change.after is None:
             Path(os.path.realpath(change.path)).unlink()  # a link stays, as it was
@@ -133,6 +141,14 @@ def _write(change: Change, record: Record | None) -> None:
         write_atomic(change.path, change.after, mode=change.mode if change.before is None else None)
     except OSError as error:
         raise Unusable(f"{change.path} cannot be written: {error.strerror or error}") from None
+
+
+def _check(change: Change) -> bool:
+    """Whether the file still waits for this change; False when another run was faster."""
+    now = read_file(change.path)
+    if now not in {change.before, change.after}:
+        raise Unusable(f"{change.path} has just been changed by somebody else: run it again")
+    return now != change.after
 
 
 def _leave_directory(path: Path, record: Record) -> None:

@@ -77,6 +77,8 @@ class Plan:
     server: ServerChange
     files: tuple[Change, ...]
     notes: tuple[str, ...] = ()
+    wanted: Wanted | None = None
+    """What to register; None when it is taken back."""
 
     @property
     def needed(self) -> bool:
@@ -110,7 +112,7 @@ def plan_connect(scope: Scope, project: Path, wanted: Wanted, environ: Mapping[s
     files = [_edited(places, places.settings, "hooks and permissions", edit)]
     if wanted.rules:
         files.append(_ruled(places, ours.with_rules))
-    return Plan(places, server, tuple(files), tuple(notes))
+    return Plan(places, server, tuple(files), tuple(notes), wanted)
 
 
 def plan_remove(scope: Scope, project: Path, home: Home, environ: Mapping[str, str]) -> Plan:
