@@ -84,8 +84,9 @@ class Money:
         assert isinstance(spend, Spend)
         return spend
 
-    def lines(self) -> list[bytes]:
-        """Lines of usage.jsonl."""
+    async def lines(self) -> list[bytes]:
+        """Lines of usage.jsonl, once all of them are written."""
+        await self.ledger.written()
         return self.home.usage_jsonl.read_bytes().splitlines()
 
 
@@ -107,6 +108,7 @@ async def open_money(
     finally:
         await budget.close()
         await jobs.close()
+        await ledger.written()
         await store.close()
 
 

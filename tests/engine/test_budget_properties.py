@@ -183,7 +183,9 @@ class World:
         days = await self.engines[0].store.read(_days)
         assert sum(held for _spent, held in days.values()) == 0
         assert (await self.engines[-1].ledger.totals())[""].cost_pico == sum(self.bills.values())
-        lines = [json.loads(line, parse_float=Decimal) for line in self.engines[0].lines()]
+        for money in self.engines:
+            await money.ledger.written()
+        lines = [json.loads(line, parse_float=Decimal) for line in await self.engines[0].lines()]
         spent = sum((Decimal(line["cost"] or 0) for line in lines), Decimal(0))
         assert spent == to_usd(sum(self.bills.values()))
         for stack, lock in zip(self.stacks, self.locks, strict=True):

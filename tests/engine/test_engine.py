@@ -27,4 +27,5 @@ async def test_a_call_is_answered_paid_and_kept(home: Home, tmp_path: Path) -> N
         spend = engine.board.get(Key(Topic.SPEND))
         assert (spend.spent_pico, spend.held_pico) == (from_usd("0.001"), 0)
         assert "one\ntwo" in provider.bodies[0]["messages"][1]["content"]
+        await engine.ledger.written()
         assert '"session":"s1"' in home.usage_jsonl.read_text()

@@ -35,7 +35,7 @@ async def test_engines_that_start_together_take_an_older_file_in_once(home: Home
     async with open_money(home, rules=Rules(cap="50")) as money:
         health = await money.ledger.health()
         assert (health.rows, health.bad_rows) == (2512, 0)
-        assert len(money.lines()) == 2512
+        assert len(await money.lines()) == 2512
         totals = (await money.ledger.totals())[""]
     assert totals.cost_pico == 2500 * from_usd("0.001") + sum(promises.settled.values())
 

@@ -65,6 +65,6 @@ async def test_a_disk_that_fills_up_loses_nothing_that_was_told_as_booked(
         await recover(home, money.store, money.jobs, money.budget, money.clock)
         hold = await money.budget.reserve(ask())
         await money.budget.settle(hold, entry(hold, "0.001"))
-        assert len(money.lines()) == len(booked) + left + 1
+        assert len(await money.lines()) == len(booked) + left + 1
         spend = await money.budget.refresh()
     report("full disk", 0, Found(len(booked), spend.holds, []))

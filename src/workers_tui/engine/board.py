@@ -77,9 +77,10 @@ class Board:
         """Names that have a value under this topic, in order of first appearance."""
         return [key.name for key in self._values if key.topic is topic]
 
-    def watch(self) -> Watcher:
-        """A new watcher; close it when done."""
-        watcher = Watcher(self, set(self._values))
+    def watch(self, *topics: Topic) -> Watcher:
+        """A new watcher of these topics, or of all; close it when done."""
+        wanted = frozenset(topics or Topic)
+        watcher = Watcher(self, {key for key in self._values if key.topic in wanted}, wanted)
         self._watchers.append(watcher)
         return watcher
 
@@ -96,8 +97,9 @@ class Board:
 class Watcher:
     """One reader's set of changed keys."""
 
-    def __init__(self, board: Board, changed: set[Key]) -> None:
+    def __init__(self, board: Board, changed: set[Key], topics: frozenset[Topic]) -> None:
         self._board = board
+        self._topics = topics
         self._changed = changed
         self._bell = asyncio.Event()
         if changed:
@@ -105,8 +107,9 @@ class Watcher:
 
     def mark(self, key: Key) -> None:
         """Note a changed key; only the board calls this."""
-        self._changed.add(key)
-        self._bell.set()
+        if key.topic in self._topics:
+            self._changed.add(key)
+            self._bell.set()
 
     async def changed(self) -> frozenset[Key]:
         """Wait until something changed; return the keys and start anew."""

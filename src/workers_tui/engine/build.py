@@ -47,6 +47,7 @@ async def build_parts(options: EngineOptions, opened: AsyncExitStack) -> Parts:
     store = await Store.open(home.store_db, STORE_MIGRATIONS)
     opened.push_async_callback(store.close)
     ledger = Ledger(store, clock, home.usage_jsonl)
+    opened.push_async_callback(ledger.written)
     jobs = Jobs(store, board, clock, engine_id, home.results)
     opened.push_async_callback(jobs.close)
     budget = Budget(

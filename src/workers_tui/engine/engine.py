@@ -202,6 +202,10 @@ class Engine:
 
     async def text(self, job_id: str, offset: int = 0, limit: int | None = None) -> str:
         """The job's text, or a part of it, also while it comes."""
+        run = self._running(job_id)
+        whole = run.whole() if run else None
+        if whole is not None:
+            return whole[offset : None if limit is None else offset + limit]
         job = await self.jobs.get(job_id)
         if job.result_path is None:
             return ""

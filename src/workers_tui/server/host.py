@@ -242,13 +242,13 @@ class Host:
 
     async def _watch(self, side: McpSide) -> None:
         """Tell clients when the tiers or the delegation mode change."""
-        watcher = self.engine.board.watch()
+        watcher = self.engine.board.watch(Topic.CONFIG)
         known = (side.tiers(), side.modes())
         try:
             while True:
-                changed = await watcher.changed()
+                await watcher.changed()
                 now = (side.tiers(), side.modes())
-                if any(key.topic is Topic.CONFIG for key in changed) and now != known:
+                if now != known:
                     known = now
                     await side.tools_changed()
         finally:

@@ -240,16 +240,15 @@ class McpSide:
     async def _roots(
         self, ctx: Context, params: types.CallToolRequestParams, client: Client
     ) -> tuple[Path, ...]:
-        listed: tuple[Path, ...] = ()
-        if client.told.project is None:
-            answer = (params.input_responses or {}).get(ROOTS)
-            if isinstance(answer, types.ListRootsResult):
-                listed = from_uris(str(root.uri) for root in answer.roots)
-            else:
-                listed = await self._ask_roots(ctx, client)
-        return await asyncio.to_thread(
-            choose, client.told, listed, self.doors.project, self.doors.engine.environ
-        )
+        project, environ = self.doors.project, self.doors.engine.environ
+        if client.told.project is not None:  # only then is the disk looked at
+            return await asyncio.to_thread(choose, client.told, (), project, environ)
+        answer = (params.input_responses or {}).get(ROOTS)
+        if isinstance(answer, types.ListRootsResult):
+            listed = from_uris(str(root.uri) for root in answer.roots)
+        else:
+            listed = await self._ask_roots(ctx, client)
+        return choose(client.told, listed, project, environ)
 
     async def _project(self, ctx: Context, client: Client) -> Path | None:
         """For the job's record only: a call without files is not worth a second round trip."""

@@ -63,6 +63,12 @@ def lines(home: Home) -> list[dict[str, Any]]:
     return [json.loads(line) for line in home.usage_jsonl.read_text().splitlines()]
 
 
+async def written(engine: Engine) -> list[dict[str, Any]]:
+    """The ledger's file, once the lines under way are in it."""
+    await engine.ledger.written()
+    return lines(engine.home)
+
+
 # what is asked
 
 
@@ -364,7 +370,7 @@ async def test_an_answer_that_is_none_is_a_failure_and_paid(
         assert job.error is not None
         assert problem in job.error
         assert (await spent(engine))[1] == 0
-        assert len(lines(home)) == 1
+        assert len(await written(engine)) == 1
 
 
 async def test_reasoning_without_an_answer_books_its_cost(home: Home) -> None:
@@ -383,7 +389,7 @@ async def test_a_cut_answer_is_done_but_marked(home: Home) -> None:
     async with engine_over(home, reply) as (engine, _):
         job = await done(engine)
         assert (job.state, job.truncated) == (JobState.DONE, True)
-        assert lines(home)[0]["status"] == "truncated"
+        assert (await written(engine))[0]["status"] == "truncated"
 
 
 async def test_a_stream_that_breaks_keeps_its_text_and_books_an_estimate(home: Home) -> None:
@@ -398,7 +404,7 @@ async def test_a_stream_that_breaks_keeps_its_text_and_books_an_estimate(home: H
         assert job.cost.source is CostSource.ESTIMATED
         assert job.cost.pico
         assert len(provider.bodies) == 1  # what may be billed is never sent twice
-        (line,) = lines(home)
+        (line,) = await written(engine)
         assert (line["status"], line["cost_source"], line["out"]) == ("failed", "estimated", 100)
         assert (await spent(engine))[1] == 0
 
@@ -414,7 +420,7 @@ async def test_an_error_after_some_text_is_billed_though_nothing_names_the_answe
         assert job.cost is not None
         assert job.cost.source is CostSource.ESTIMATED
         assert job.cost.pico
-        assert len(lines(home)) == 1
+        assert len(await written(engine)) == 1
 
 
 async def test_a_refusal_costs_nothing(home: Home) -> None:
@@ -513,7 +519,7 @@ async def test_a_provider_that_stays_down_is_asked_four_times(home: Home) -> Non
         assert "cannot be reached" in job.error
         assert (len(up.bodies), job.attempts) == (4, 4)
         assert await spent(engine) == (0, 0)
-        assert not home.usage_jsonl.exists() or lines(home) == []
+        assert not home.usage_jsonl.exists() or await written(engine) == []
 
 
 async def test_every_attempt_that_may_be_billed_is_booked_to_the_job(home: Home) -> None:
@@ -521,7 +527,7 @@ async def test_every_attempt_that_may_be_billed_is_booked_to_the_job(home: Home)
     async with engine_over(home, lost, lost, ok(), clock=FastClock()) as (engine, _):
         job = await done(engine)
         assert job.state is JobState.DONE
-        booked = lines(home)
+        booked = await written(engine)
         assert [line["job"] for line in booked] == [job.id] * 3
         assert [line["cost_source"] for line in booked] == ["estimated", "estimated", "reported"]
         assert len({line["call"] for line in booked}) == 3
@@ -556,7 +562,7 @@ async def test_a_cancel_while_text_comes_closes_the_stream_and_books_an_estimate
         assert ended.cost is not None
         assert ended.cost.source is CostSource.ESTIMATED
         assert (await spent(engine))[1] == 0
-        assert lines(home)[0]["status"] == "cancelled"
+        assert (await written(engine))[0]["status"] == "cancelled"
         with pytest.raises(WrongUse, match="has ended already"):
             await engine.cancel(job.id)
 
@@ -930,14 +936,14 @@ async def test_a_cancel_at_any_moment_leaves_nothing_held_and_no_place_taken(
             async with asyncio.timeout(5):
                 ended = await engine.ended(job.id)
             states.add(ended.state)
-            booked = [line for line in lines(home) if line["job"] == job.id]
+            booked = [line for line in await written(engine) if line["job"] == job.id]
             assert (await spent(engine))[1] == 0
             assert len(booked) <= 1
             assert (ended.cost is None) == (not booked)
             assert engine.queue.working == 0
         assert JobState.CANCELLED in states
         assert states <= {JobState.CANCELLED, JobState.DONE}
-        total = sum(line["cost"] or 0 for line in lines(home))
+        total = sum(line["cost"] or 0 for line in await written(engine))
         assert (await spent(engine))[0] == from_usd(f"{total:.12f}")
 
 

@@ -199,7 +199,7 @@ async def test_a_confirmed_zero_is_not_unknown(money: Money) -> None:
     await money.budget.settle(hold, entry(hold, "0"))
     spend = money.spend
     assert (spend.spent_pico, spend.unknown_calls, spend.pending_calls) == (0, 0, 0)
-    assert json.loads(money.lines()[0])["cost"] == 0
+    assert json.loads((await money.lines())[0])["cost"] == 0
 
 
 async def test_unknown_cost_counts_its_estimate_against_the_cap(money: Money) -> None:
@@ -207,7 +207,7 @@ async def test_unknown_cost_counts_its_estimate_against_the_cap(money: Money) ->
     await money.budget.settle(hold, entry(hold, Cost(None, CostSource.UNKNOWN)))
     spend = money.spend
     assert (spend.spent_pico, spend.cost_pico, spend.unknown_calls) == (from_usd("0.1"), 0, 1)
-    assert json.loads(money.lines()[0])["cost"] is None
+    assert json.loads((await money.lines())[0])["cost"] is None
 
 
 async def test_unknown_cost_without_an_estimate_counts_the_unknown_charge(money: Money) -> None:
@@ -235,7 +235,7 @@ async def test_three_billed_attempts_are_all_booked_to_the_one_job(money: Money)
     usage, cost_ = await money.ledger.of_job("job77")
     assert cost_ == Cost(from_usd("0.06"), CostSource.REPORTED)
     assert usage.input == 300
-    assert len(money.lines()) == 3
+    assert len(await money.lines()) == 3
 
 
 async def test_settling_twice_books_once(money: Money) -> None:

@@ -31,12 +31,13 @@ async def book(money: Money, cost: str | Cost | None = "0.1", **changes: Any) ->
     """Book one call; return its id."""
     hold = await money.budget.reserve(ask())
     await money.budget.settle(hold, entry(hold, cost, **changes))
+    await money.ledger.written()
     return hold.call
 
 
-def spent(money: Money) -> Decimal:
+async def spent(money: Money) -> Decimal:
     """The sum of `cost` over the file, as any reader would add it up."""
-    lines = [json.loads(line, parse_float=Decimal) for line in money.lines()]
+    lines = [json.loads(line, parse_float=Decimal) for line in await money.lines()]
     return sum((Decimal(line["cost"] or 0) for line in lines), Decimal(0))
 
 
@@ -45,7 +46,7 @@ RECONCILED = CostSource.RECONCILED
 
 async def test_a_line_has_every_field_of_the_contract(money: Money) -> None:
     await book(money, "0.012", task="two\nlines  of " + "x" * 200, session="s1", project="/p")
-    (line,) = map(json.loads, money.lines())
+    (line,) = map(json.loads, await money.lines())
     line.pop("seq")
     task = line.pop("task")
     assert (len(task), task[:13]) == (120, "two lines of ")
@@ -61,14 +62,14 @@ async def test_a_line_has_every_field_of_the_contract(money: Money) -> None:
 async def test_a_correction_is_a_row_with_the_difference(money: Money) -> None:
     call = await book(money, Cost(from_usd("0.08"), CostSource.ESTIMATED), generation_id="gen-1")
     await money.ledger.correct(call, Cost(from_usd("0.03"), RECONCILED))
-    line = json.loads(money.lines()[-1])
+    line = json.loads((await money.lines())[-1])
     assert (line["call"], line["in"], line["out"]) == (call, 0, 0)
     assert (line["cost"], line["status"]) == (-0.05, "correction")
     assert line["cost_source"] == "reconciled"
     totals = (await money.ledger.totals())[""]
     assert (totals.calls, totals.cost_pico) == (1, from_usd("0.03"))
     assert (totals.reported_pico, totals.estimated_pico) == (from_usd("0.03"), 0)
-    assert spent(money) == Decimal("0.03")
+    assert await spent(money) == Decimal("0.03")
     assert await money.ledger.pending() == []
 
 
@@ -84,7 +85,7 @@ async def test_the_same_correction_twice_adds_nothing(money: Money) -> None:
     call = await book(money, None, generation_id="gen-1")
     for _ in range(3):
         await money.ledger.correct(call, Cost(from_usd("0.03"), RECONCILED))
-    assert len(money.lines()) == 2
+    assert len(await money.lines()) == 2
     assert (await money.ledger.of_job("job01"))[1] == Cost(from_usd("0.03"), RECONCILED)
 
 
@@ -102,12 +103,12 @@ async def test_a_correction_counts_on_the_day_of_its_call(money: Money) -> None:
     assert (await money.budget.refresh()).spent_pico == 0
     day = (await money.ledger.totals(NOON.date()))[""]
     assert day.cost_pico == from_usd("0.03")
-    assert json.loads(money.lines()[-1])["ts"].startswith("2026-12-01")
+    assert json.loads((await money.lines())[-1])["ts"].startswith("2026-12-01")
 
 
 async def test_a_correction_of_an_unknown_call_is_nothing(money: Money) -> None:
     await money.ledger.correct("nobody", Cost(1, RECONCILED))
-    assert money.lines() == []
+    assert await money.lines() == []
 
 
 async def test_sums_by_every_axis_are_the_sum(money: Money) -> None:
@@ -135,7 +136,7 @@ async def test_amounts_below_a_float_s_grain_stay_exact(money: Money) -> None:
     for pico in picos:
         await book(money, Cost(pico, CostSource.REPORTED))
     assert (await money.ledger.totals())[""].cost_pico == sum(picos)
-    assert spent(money) == to_usd(sum(picos))
+    assert await spent(money) == to_usd(sum(picos))
 
 
 async def test_counts_no_column_can_hold_do_not_stop_the_booking(money: Money) -> None:
@@ -145,7 +146,7 @@ async def test_counts_no_column_can_hold_do_not_stop_the_booking(money: Money) -
 
 async def test_a_lone_surrogate_in_a_task_is_booked(money: Money) -> None:
     await book(money, task="half a pair \ud83d here")
-    assert len(money.lines()) == 1
+    assert len(await money.lines()) == 1
 
 
 # the file
@@ -168,7 +169,7 @@ async def test_a_torn_line_of_another_program_stays_and_ours_follows(home: Home)
         with home.usage_jsonl.open("ab") as file:
             file.write(b'{"ts": "2026-11-29T12:00:00Z", "model": "x", "co')
         await book(money)
-        assert len(money.lines()) == 3
+        assert len(await money.lines()) == 3
         health = await money.ledger.health()
         assert (health.rows, health.bad_rows) == (2, 1)
 
@@ -181,7 +182,7 @@ async def test_a_file_that_is_gone_is_written_from_the_store(home: Home) -> None
         home.usage_jsonl.unlink()
         await book(money)
         assert home.usage_jsonl.read_bytes().startswith(whole)
-        assert len(money.lines()) == 4
+        assert len(await money.lines()) == 4
 
 
 async def test_a_file_cut_to_an_earlier_line_is_completed(home: Home) -> None:
@@ -198,7 +199,7 @@ async def test_two_engines_write_one_file_in_order(home: Home) -> None:
     async with open_money(home) as one, open_money(home, engine="two") as two:
         one.rules.cap = two.rules.cap = None
         await asyncio.gather(*(book(money) for money in (one, two) for _ in range(25)))
-        numbers = [json.loads(line)["seq"] for line in one.lines()]
+        numbers = [json.loads(line)["seq"] for line in await one.lines()]
     assert numbers == list(range(1, 51))
 
 
@@ -212,7 +213,7 @@ async def test_a_file_that_cannot_be_written_does_not_stop_the_work(home: Home) 
         assert "not up to date" in health.error
         home.usage_jsonl.rmdir()
         await book(money)
-        assert len(money.lines()) == 3
+        assert len(await money.lines()) == 3
         assert (await money.ledger.health()).error == ""
 
 
@@ -224,10 +225,10 @@ async def test_a_file_that_somebody_keeps_locked_does_not_hold_the_reply_up(
     with money.home.usage_jsonl.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         await book(money)
-        assert len(money.lines()) == 1
+        assert len(await money.lines()) == 1
         assert (await money.ledger.totals())[""].calls == 2
     await money.ledger.project()
-    assert len(money.lines()) == 2
+    assert len(await money.lines()) == 2
 
 
 # older files, lost stores
@@ -253,7 +254,7 @@ async def test_an_older_file_counts_and_its_bad_rows_are_told(home: Home) -> Non
         assert (spend.cost_pico, spend.unknown_calls) == (from_usd("0.35"), 1)
         assert spend.spent_pico == from_usd("0.4")
         await book(money)
-        assert len(money.lines()) == 9
+        assert len(await money.lines()) == 9
     async with open_money(home) as money:
         assert (await money.ledger.health()).rows == 4
 
@@ -264,7 +265,7 @@ async def test_importing_twice_takes_once(money: Money, tmp_path: Path) -> None:
     assert await money.ledger.import_file(older) == (4, 4)
     assert await money.ledger.import_file(older) == (0, 4)
     assert (await money.ledger.totals())[""].cost_pico == from_usd("0.6")
-    assert len(money.lines()) == 4
+    assert len(await money.lines()) == 4
 
 
 async def test_importing_again_after_the_store_was_lost_takes_nothing(
@@ -302,7 +303,7 @@ async def test_a_lost_store_is_rebuilt_from_the_file(home: Home) -> None:
         assert [one.generation_id for one in await money.ledger.pending()] == ["gen-8"]
         assert home.usage_jsonl.read_bytes() == file
         await book(money)
-        assert [json.loads(line)["seq"] for line in money.lines()] == [1, 2, 3, 4, 5, 6]
+        assert [json.loads(line)["seq"] for line in await money.lines()] == [1, 2, 3, 4, 5, 6]
 
 
 async def test_a_store_of_yesterday_takes_the_newer_rows_from_the_file(home: Home) -> None:
@@ -316,7 +317,7 @@ async def test_a_store_of_yesterday_takes_the_newer_rows_from_the_file(home: Hom
     async with open_money(home) as money:
         assert money.spend.calls == 3
         await book(money)
-        assert [json.loads(line)["seq"] for line in money.lines()] == [1, 2, 3, 4]
+        assert [json.loads(line)["seq"] for line in await money.lines()] == [1, 2, 3, 4]
 
 
 async def test_bad_lines_are_counted_on_from_where_the_last_count_ended(

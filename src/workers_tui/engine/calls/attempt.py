@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Mapping
+from typing import Any
 
 from workers_tui import __version__
 from workers_tui.engine.calls.answer import Answer, Reading
 from workers_tui.engine.calls.bounds import Bound
 from workers_tui.engine.calls.call_plan import Plan
 from workers_tui.engine.calls.live_text import LiveText
-from workers_tui.engine.calls.outcome import broken_cost, cost_of, judge, truncated, usage_of
+from workers_tui.engine.calls.outcome import (
+    broken_cost,
+    cost_of,
+    done,
+    judge,
+    truncated,
+    usage_of,
+)
 from workers_tui.engine.calls.parts import Parts
 from workers_tui.engine.calls.running import Running
+from workers_tui.engine.calls.tally import Tally
 from workers_tui.engine.calls.upstream import NeverSent, UpstreamRequest
 from workers_tui.engine.calls.upstream_errors import MAYBE_BILLED
 from workers_tui.engine.errors import UpstreamFailed, WorkersError
@@ -26,7 +36,9 @@ from workers_tui.engine.spending.ledger import Entry
 class Attempt:
     """Reserve, send, stream, settle."""
 
-    def __init__(self, parts: Parts, run: Running, plan: Plan, text: LiveText, number: int) -> None:
+    def __init__(
+        self, parts: Parts, run: Running, plan: Plan, text: LiveText, tally: Tally, number: int
+    ) -> None:
         self._parts = parts
         self._run = run
         self._plan = plan
@@ -34,17 +46,18 @@ class Attempt:
         self._number = number
         self._reading = Reading()
         self._started = 0.0
-        self.entry: Entry | None = None
-        """What was booked, once it is; nothing when nothing could be billed."""
+        self.tally = tally
+        """With this attempt, once it is booked."""
 
     async def make(self) -> Answer:
         """The complete answer, paid for. Raises WorkersError when there is none."""
         key = self._parts.providers.key(self._plan.provider.name)
         most = self._plan.bound()
+        request = self._request(most, key)
         hold = await self._reserve(most)
         self._started = self._parts.clock.monotonic()
         try:
-            await self._send(hold, most, key)
+            await self._send(hold, request)
         except BaseException as error:
             # A cancel included: what was held must be booked or let go before it goes on.
             self._run.sealed = True
@@ -52,10 +65,10 @@ class Attempt:
             self._run.unseal()
             raise
         self._run.sealed = True
-        await self._settle_whole(hold)
-        return self._reading.answer()
+        return await self._settle_whole(hold)
 
     async def _reserve(self, most: Bound) -> Hold:
+        """The hold and the running job are one commit."""
         ask = Ask(
             call=secrets.token_hex(8),
             job=self._run.job_id,
@@ -65,33 +78,7 @@ class Attempt:
             hold_pico=most.hold_pico,
             estimate_pico=most.estimate_pico,
         )
-        return await self._parts.budget.reserve(ask, self._waits_for_room)
-
-    async def _waits_for_room(self, why: str) -> None:
-        await self._parts.jobs.change(
-            self._run.job_id, state=JobState.WAITING, waiting_for=WaitingFor.CAP, last_action=why
-        )
-
-    async def _send(self, hold: Hold, most: Bound, key: str | None) -> None:
-        """Send and read to the end; what other processes see is written meanwhile."""
-        notes: list[asyncio.Future[object]] = [asyncio.ensure_future(self._note_running(most))]
-
-        async def started() -> None:
-            if self._reading.generation_id is not None:
-                note = self._parts.budget.note_generation(hold, self._reading.generation_id)
-                notes.append(asyncio.ensure_future(note))
-
-        try:
-            await self._parts.upstream.stream(
-                self._request(most, key), self._reading, self._text.add, started
-            )
-        except BaseException:
-            await asyncio.gather(*notes, return_exceptions=True)
-            raise
-        await asyncio.gather(*notes)
-
-    async def _note_running(self, most: Bound) -> None:
-        await self._parts.jobs.change(
+        with self._parts.jobs.joining(
             self._run.job_id,
             state=JobState.RUNNING,
             attempts=self._number,
@@ -99,7 +86,34 @@ class Attempt:
             sent=self._plan.prompt.sent,
             bytes_out=self._plan.prompt.bytes,
             last_action=None,
+        ) as running:
+            return await self._parts.budget.reserve(ask, self._waits_for_room, running)
+
+    async def _waits_for_room(self, why: str) -> None:
+        await self._parts.jobs.change(
+            self._run.job_id, state=JobState.WAITING, waiting_for=WaitingFor.CAP, last_action=why
         )
+
+    async def _send(self, hold: Hold, request: UpstreamRequest) -> None:
+        """Send and read to the end; with what the bill is asked for is noted meanwhile."""
+        notes: list[asyncio.Future[None]] = []
+
+        async def started() -> None:
+            if self._reading.generation_id is not None:
+                note = self._parts.budget.note_generation(hold, self._reading.generation_id)
+                notes.append(asyncio.ensure_future(note))
+
+        try:
+            await self._parts.upstream.stream(request, self._reading, self._take, started)
+        except BaseException:
+            await asyncio.gather(*notes, return_exceptions=True)
+            raise
+        await asyncio.gather(*notes)
+
+    def _take(self, text: str) -> None:
+        self._text.add(text)
+        if self._reading.finish_reason is not None:
+            self._text.flush()
 
     def _request(self, most: Bound, key: str | None) -> UpstreamRequest:
         provider = self._plan.provider
@@ -109,14 +123,18 @@ class Attempt:
         url = f"{provider.base_url}/chat/completions"
         return UpstreamRequest(provider.name, url, headers, self._plan.body(most))
 
-    async def _settle_whole(self, hold: Hold) -> None:
-        """Book the bill while the text goes to the disk."""
+    async def _settle_whole(self, hold: Hold) -> Answer:
+        """Book the bill and end the job in one commit, once the text is on the disk."""
         answer = self._reading.answer()
         price = self._plan.served_price(answer, self._parts.prices)
         cost = cost_of(answer, self._plan.provider, price)
         closing = asyncio.ensure_future(self._text.close())
-        await self._settle(hold, answer, cost, _status(answer))
-        await closing
+        await asyncio.wait({closing})
+        ends = self._run.request.write_to is None and judge(answer) is None
+        ending = done(answer) if ends and closing.exception() is None else {}
+        await self._settle(hold, answer, cost, _status(answer), ending)
+        closing.result()
+        return answer
 
     async def _settle_broken(self, hold: Hold, error: BaseException) -> None:
         """An estimate where the request may have been worked on; nothing where it cannot."""
@@ -129,7 +147,14 @@ class Attempt:
         status = "failed" if isinstance(error, WorkersError) else "cancelled"
         await self._settle(hold, answer, cost, status)
 
-    async def _settle(self, hold: Hold, answer: Answer, cost: Cost, status: str) -> None:
+    async def _settle(
+        self,
+        hold: Hold,
+        answer: Answer,
+        cost: Cost,
+        status: str,
+        ending: Mapping[str, Any] | None = None,
+    ) -> None:
         origin = self._run.origin
         entry = Entry(
             call=hold.call,
@@ -149,8 +174,11 @@ class Attempt:
             generation_id=answer.generation_id,
             at=self._parts.clock.now(),
         )
-        await self._parts.budget.settle(hold, entry)
-        self.entry = entry
+        tally = self.tally.plus(entry)
+        changes = {**tally.changes, **(ending or {})}
+        with self._parts.jobs.joining(self._run.job_id, **changes) as change:
+            await self._parts.budget.settle(hold, entry, change)
+        self.tally = tally
 
 
 def _status(answer: Answer) -> str:

@@ -16,12 +16,10 @@ from workers_tui.engine.calls.live_text import LiveText
 from workers_tui.engine.calls.parts import Parts
 from workers_tui.engine.calls.queue import Place
 from workers_tui.engine.calls.running import Running
+from workers_tui.engine.calls.tally import Tally
 from workers_tui.engine.calls.upstream_errors import MAYBE_BILLED
 from workers_tui.engine.errors import KeyRejected, PaymentRequired, UpstreamFailed
 from workers_tui.engine.jobs.job import JobState, WaitingFor
-from workers_tui.engine.money import Cost
-from workers_tui.engine.spending.ledger import Entry, add_costs
-from workers_tui.engine.usage import Usage
 
 ATTEMPTS = 4
 LONGEST_WAIT = 300.0
@@ -42,8 +40,7 @@ class Attempts:
         self._place = place
         self._plan = plan
         self._text = text
-        self._usage = Usage()
-        self._costs: list[Cost] = []
+        self._tally = Tally()
 
     async def make(self) -> Answer:
         """The complete answer, paid for. Raises WorkersError when there is none."""
@@ -62,19 +59,11 @@ class Attempts:
         raise AssertionError("the last attempt returns or raises")
 
     async def _one(self, number: int) -> Answer:
-        attempt = Attempt(self._parts, self._run, self._plan, self._text, number)
+        attempt = Attempt(self._parts, self._run, self._plan, self._text, self._tally, number)
         try:
             return await attempt.make()
         finally:
-            if attempt.entry is not None:
-                self._add(attempt.entry)
-
-    def _add(self, entry: Entry) -> None:
-        """Show what the job has used and cost so far; its next change keeps it."""
-        self._usage += entry.usage
-        self._costs.append(entry.cost)
-        cost = add_costs(self._costs)
-        self._parts.jobs.show(self._run.job_id, usage=self._usage, cost=cost, model=entry.model)
+            self._tally = attempt.tally
 
     def _refuse_paused(self) -> None:
         name = self._plan.provider.name

@@ -17,7 +17,7 @@ from workers_tui.engine.calls.approval import ask_user
 from workers_tui.engine.calls.attempts import Attempts
 from workers_tui.engine.calls.call_plan import Plan
 from workers_tui.engine.calls.live_text import LiveText
-from workers_tui.engine.calls.outcome import judge, truncated, unfenced
+from workers_tui.engine.calls.outcome import done, judge, truncated, unfenced
 from workers_tui.engine.calls.parts import Parts
 from workers_tui.engine.calls.queue import Place
 from workers_tui.engine.calls.running import Running
@@ -42,14 +42,9 @@ async def run_call(parts: Parts, run: Running) -> None:
         plan = await _plan(parts, settings, run, pieces)
         await ask_user(parts, run, place, plan, pieces)
         answer = await _answer(parts, run, place, plan)
-        written = await _write(parts, sandbox, run, answer)
-        await parts.jobs.change(
-            run.job_id,
-            state=JobState.DONE,
-            finish_reason=answer.finish_reason,
-            truncated=truncated(answer),
-            written=written,
-        )
+        if run.request.write_to is not None:  # without, the job ended with its bill
+            written = await _write(parts, sandbox, run, run.request.write_to, answer)
+            await parts.jobs.change(run.job_id, **done(answer), written=written)
 
 
 def _sandbox(parts: Parts, settings: Settings, run: Running) -> Sandbox:
@@ -157,11 +152,8 @@ async def _answer(parts: Parts, run: Running, place: Place, plan: Plan) -> Answe
     return answer
 
 
-async def _write(parts: Parts, sandbox: Sandbox, run: Running, answer: Answer) -> str | None:
+async def _write(parts: Parts, sandbox: Sandbox, run: Running, target: str, answer: Answer) -> str:
     """Put a whole answer into the file that was asked for; the old one is kept."""
-    target = run.request.write_to
-    if target is None:
-        return None
     if truncated(answer):
         raise WorkFailed(
             f"the answer hit the output limit, so {target} was not touched; what came is kept, "

@@ -43,6 +43,10 @@ class LiveText:
             self._shown = now
             self._board.put(self._key, self._run.chars)
 
+    def flush(self) -> None:
+        """No more text is expected: what came goes to the disk meanwhile."""
+        self._file.flush()
+
     async def close(self) -> None:
         """Everything is on disk and counted; closing twice does no harm."""
         self._board.put(self._key, self._run.chars)

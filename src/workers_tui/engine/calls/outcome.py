@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from workers_tui.engine.calls.answer import Answer
 from workers_tui.engine.errors import WorkFailed
+from workers_tui.engine.jobs.job import JobState
 from workers_tui.engine.money import Cost, CostSource, from_usd
 from workers_tui.engine.pricing.price import FREE, Price
 from workers_tui.engine.settings.providers import Provider
@@ -49,6 +51,15 @@ def _why_empty(answer: Answer) -> str:
 def truncated(answer: Answer) -> bool:
     """The answer hit the output limit."""
     return answer.finish_reason == "length"
+
+
+def done(answer: Answer) -> dict[str, Any]:
+    """What becomes of a job whose answer counts."""
+    return {
+        "state": JobState.DONE,
+        "finish_reason": answer.finish_reason,
+        "truncated": truncated(answer),
+    }
 
 
 def cost_of(answer: Answer, provider: Provider, price: Price | None) -> Cost:

@@ -56,6 +56,12 @@ class Running:
         """The newest text."""
         return "".join(self._pieces)[-TAIL:]
 
+    def whole(self) -> str | None:
+        """All of the text as the result file has it; None when some of it is only there."""
+        if self._kept < self.chars:
+            return None
+        return "".join(self._pieces).encode("utf-8", "replace").decode()
+
     def cancel(self, by: str) -> None:
         """End the job wherever it stands; the first caller's name counts."""
         if self.cancelled_by is not None:

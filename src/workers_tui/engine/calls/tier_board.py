@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from workers_tui.engine.settings.settings import Settings, Tier
 
 COUNTED = 500
 """The newest calls that rates and medians are over."""
+LATER = 0.1
+"""Seconds after a call's end: its reply goes out before its tier is counted anew."""
 TRIED = frozenset({JobState.DONE, JobState.FAILED})
 
 
@@ -55,12 +58,13 @@ class TierBoard:
         self.show()
 
     async def follow(self) -> None:
-        """Count each call that ends; runs until cancelled."""
-        watcher = self._board.watch()
+        """Count each call that ends, a moment later; runs until cancelled."""
+        watcher = self._board.watch(Topic.JOB)
         try:
             while True:
                 keys = await watcher.changed()
-                jobs = [self._board.get(key) for key in keys if key.topic is Topic.JOB]
+                await asyncio.sleep(LATER)
+                jobs = [self._board.get(key) for key in keys | watcher.take()]
                 if sum(self._take(job) for job in jobs if job is not None):
                     self.show()
         finally:

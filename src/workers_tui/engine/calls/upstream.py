@@ -73,9 +73,10 @@ class Upstream:
     ) -> None:
         """Send, and hand over the text as it comes; `reading` knows everything else.
 
-        `on_start` is awaited when the provider has taken the request. Raises
-        UpstreamFailed (KeyRejected, PaymentRequired, NeverSent) and Incomplete;
-        `reading` then holds what came before.
+        The end is handed over too, though it may be empty. `on_start` is awaited
+        when the provider has taken the request. Raises UpstreamFailed
+        (KeyRejected, PaymentRequired, NeverSent) and Incomplete; `reading` then
+        holds what came before.
         """
         deadline = Deadline(request.limits)
         response = await self._send(request, deadline)
@@ -260,7 +261,7 @@ def _hand_over(events: list[bytes], reading: Reading, on_text: Callable[[str], N
     """
     carrying = [data for data in events if not data.startswith(b":")]
     text = "".join([reading.feed(data) for data in carrying])
-    if text:
+    if text or reading.finish_reason:
         on_text(text)
     return bool(carrying)
 

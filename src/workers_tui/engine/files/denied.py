@@ -169,12 +169,14 @@ def plain(path: str) -> str:
 
 
 def _first(table: Sequence[tuple[str, str]], path: str) -> str | None:
-    return next((why for pattern, why in table if _tail_matches(pattern, path)), None)
-
-
-def _tail_matches(pattern: str, path: str) -> bool:
-    """A bare name matches the last part, `dir/**` anything inside such a directory."""
     parts = PurePosixPath(path).parts
+    return next((why for pattern, why in table if _tail_matches(pattern, parts)), None)
+
+
+def _tail_matches(pattern: str, parts: Sequence[str]) -> bool:
+    """A bare name matches the last part, `dir/**` anything inside such a directory."""
+    if "/" not in pattern:
+        return bool(parts) and fnmatchcase(parts[-1], pattern)
     if pattern.endswith("/**"):
         wanted = pattern[:-3].split("/")
         spans = range(len(parts) - len(wanted))

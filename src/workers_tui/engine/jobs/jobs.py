@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -32,10 +33,9 @@ from workers_tui.engine.jobs.job import (
     Sent,
     WaitingFor,
 )
+from workers_tui.engine.jobs.job_change import JobChange
 from workers_tui.engine.jobs.job_rows import MIGRATIONS, Filter
 from workers_tui.engine.jobs.job_steps import (
-    advance,
-    correct,
     new_id,
     plain_id,
     states_of,
@@ -122,33 +122,32 @@ class Jobs:
         Times, and what a state does not need, are filled in or cleared. Raises
         WrongUse for a step no job may take, UnknownJob.
         """
-        shown = self._shown.pop(job_id, {})
-        now = self._clock.now()
+        with self.joining(job_id, **changes) as change:
+            return await self._store.write(change, durable=change.ends)
 
-        def work(conn: sqlite3.Connection) -> tuple[int, Job]:
-            old = job_rows.get(conn, job_id)
-            if old is None:
-                raise UnknownJob(f"there is no job {job_id}")
-            if old.state.ended:
-                new = correct(old, changes)
-            else:
-                new = job_rows.clean(advance(old, {**shown, **changes}, now))
-            if new.state.ended:
-                job_rows.drop_cancels(conn, [job_id])
-            return job_rows.update(conn, new), new
+    @contextmanager
+    def joining(self, job_id: str, **changes: Any) -> Iterator[JobChange]:
+        """`change` as a part of a transaction that the block commits, or does not come to.
 
-        ends = changes.get("state") in ENDED
+        The new value is shown when the block is left; an end that the store did
+        not take is offered again later.
+        """
+        change = JobChange(job_id, changes, self._shown.get(job_id, {}), self._clock)
         try:
-            number, new = await self._store.write(work, durable=ends)
+            yield change
         except StoreError:
-            self._shown[job_id] = {**shown, **self._shown.get(job_id, {})}
-            if ends:
+            if change.ends:
                 self._unsaved[job_id] = changes
             raise
-        if new.state.ended:
+        if change.new is None:
+            return
+        shown = self._shown.get(job_id, {})
+        for name, value in change.shown.items():
+            if name in shown and shown[name] == value:
+                del shown[name]
+        if change.new.state.ended:
             self._unsaved.pop(job_id, None)
-        self._put(new, number)
-        return new
+        self._put(change.new, change.number)
 
     async def save_late(self) -> None:
         """Commit ends that the store did not take, once it does; until cancelled."""

@@ -66,6 +66,9 @@ class ResultFile:
         self._with_pen = False
         self._error: OSError | None = None
         self._closed = False
+        self._flushing: asyncio.Future[None] | None = None
+        self._flushed = False
+        """Everything that was written is on the disk."""
 
     @classmethod
     def open(cls, path: Path, pen: Pen = PEN) -> ResultFile:
@@ -85,13 +88,26 @@ class ResultFile:
                 self._with_pen = True
                 self._pen.take(self)
 
+    def flush(self) -> None:
+        """No more text is expected: put it on the disk before anybody waits for that."""
+        if self._flushing is None and not self._closed:
+            self._flushing = asyncio.ensure_future(asyncio.to_thread(self._flush))
+
     async def close(self) -> None:
         """Write what waits, flush it to the disk, close. Raises OSError when text was lost."""
         if not self._closed:
             self._closed = True
-            await asyncio.shield(asyncio.to_thread(self._finish))
+            await asyncio.shield(self._close())
         if self._error is not None:
             raise self._error
+
+    async def _close(self) -> None:
+        if self._flushing is not None:
+            await self._flushing
+        # In this order: what leaves the waiting line ends being flushed first.
+        if self._waiting or not self._flushed:
+            await asyncio.to_thread(self._flush)
+        os.close(self._fd)
 
     def write_waiting(self) -> None:
         """Write what waits; for the pen."""
@@ -101,6 +117,7 @@ class ResultFile:
 
     def _write(self) -> None:
         parts: list[str] = []
+        self._flushed = self._flushed and not self._waiting
         while self._waiting:
             parts.append(self._waiting.popleft())
         if not parts or self._error is not None:
@@ -110,15 +127,14 @@ class ResultFile:
         except OSError as error:
             self._error = error
 
-    def _finish(self) -> None:
+    def _flush(self) -> None:
         with self._lock:
             self._write()
             try:
                 os.fsync(self._fd)
             except OSError as error:
                 self._error = self._error or error
-            finally:
-                os.close(self._fd)
+            self._flushed = True
 
 
 def read_result(path: Path, offset_chars: int = 0, limit: int | None = None) -> str:

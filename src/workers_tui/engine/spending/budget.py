@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.clock import Clock
-from workers_tui.engine.errors import BudgetRefused, StoreError
+from workers_tui.engine.errors import BudgetRefused, StoreError, WorkersError
 from workers_tui.engine.jobs.job import JobKind
 from workers_tui.engine.money import Cost, CostSource, Pico, text_usd
 from workers_tui.engine.spending import holds, ledger_rows
@@ -34,6 +34,8 @@ __all__ = ["MIGRATIONS", "Ask", "Budget", "BudgetRules", "Hold", "Spend"]
 log = logging.getLogger(__name__)
 
 OnWait = Callable[[str], Awaitable[None]]
+Also = Callable[[sqlite3.Connection], object]
+"""What is written in the same transaction, such as the job's next state."""
 
 LOOK_AGAIN = 30.0
 """Seconds after which a waiting request looks again although no bell rang."""
@@ -92,16 +94,18 @@ class Budget:
         self._tasks: set[asyncio.Task[object]] = set()
         store.on_foreign_commit(self._refresh_soon)
 
-    async def reserve(self, ask: Ask, on_wait: OnWait | None = None) -> Hold:
-        """Set money aside; on return the hold is on disk.
+    async def reserve(
+        self, ask: Ask, on_wait: OnWait | None = None, also: Also | None = None
+    ) -> Hold:
+        """Set money aside; on return the hold, and what `also` wrote, are on disk.
 
         Waits while only other holds stand in the way, telling `on_wait` why.
-        Raises BudgetRefused when the cap has no room.
+        Raises BudgetRefused when the cap has no room, and what `also` raises.
         """
         told = ""
         while True:
             bell = self._bell
-            answer = await self._try(ask)
+            answer = await self._try(ask, also)
             if isinstance(answer, Hold):
                 return answer
             why = _why_it_waits(ask, answer.spend)
@@ -110,33 +114,41 @@ class Budget:
                 await on_wait(why)
             await self._for_room(bell, answer.spend)
 
-    async def settle(self, hold: Hold, entry: Entry) -> None:
+    async def settle(self, hold: Hold, entry: Entry, also: Also | None = None) -> None:
         """Book what a request cost and end its hold, in one transaction.
 
         A request that was booked as an estimate before (its engine seemed
-        dead) is corrected. On return the row is on disk and in usage.jsonl.
-        A bill that the store does not take is offered again each minute.
+        dead) is corrected. On return the row is on disk; its line in
+        usage.jsonl follows at once. A WorkersError of `also` is raised when
+        the bill is booked: nothing keeps that from happening. A bill that the
+        store does not take is offered again each minute.
         """
         try:
-            await self._settle(hold, entry)
+            row, refused = await self._settle(hold, entry, also)
         except StoreError:
             self._owed[hold.call] = (hold, entry)
             raise
+        if row is not None:
+            self._ledger.booked(row)
+        if refused is not None:
+            raise refused
 
-    async def _settle(self, hold: Hold, entry: Entry) -> None:
+    async def _settle(
+        self, hold: Hold, entry: Entry, also: Also | None
+    ) -> tuple[Row | None, WorkersError | None]:
         rules, now = self._rules(), self._clock.now()
 
-        def work(conn: sqlite3.Connection) -> tuple[Row | None, Spend]:
+        def work(conn: sqlite3.Connection) -> tuple[Row | None, Spend, WorkersError | None]:
             kept = holds.get(conn, hold.call) or hold
             holds.drop(conn, hold.call)
             zone = self._zone(conn, rules)
             row = _book(conn, kept, entry, rules, zone)
-            return row, look(conn, now, zone, rules)
+            refused = None if also is None else _refusal(conn, also)
+            return row, look(conn, now, zone, rules), refused
 
-        row, spend = await self._store.write(work)
+        row, spend, refused = await self._store.write(work)
         self._show(spend)
-        if row is not None:
-            await self._ledger.booked(row)
+        return row, refused
 
     async def release(self, hold: Hold) -> None:
         """Let go of money: nothing was sent."""
@@ -188,7 +200,7 @@ class Budget:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _try(self, ask: Ask) -> Hold | _NoRoom:
+    async def _try(self, ask: Ask, also: Also | None) -> Hold | _NoRoom:
         rules, now = self._rules(), self._clock.now()
 
         def work(conn: sqlite3.Connection) -> tuple[Hold | _NoRoom, Spend]:
@@ -202,6 +214,8 @@ class Budget:
                 min(max(0, ask.estimate_pico), MOST_PICO), now, self._engine,
             )  # fmt: skip
             holds.add(conn, hold)
+            if also is not None:
+                also(conn)
             return hold, _with_hold(spend, pico)
 
         try:
@@ -267,6 +281,14 @@ class Budget:
         task: asyncio.Task[object] = loop.create_task(self._refresh_quietly())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _refusal(conn: sqlite3.Connection, also: Also) -> WorkersError | None:
+    try:
+        also(conn)
+    except WorkersError as error:
+        return error
+    return None
 
 
 def _look_only(conn: sqlite3.Connection, now: datetime, rules: BudgetRules) -> Spend:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from workers_tui.engine.clock import Clock
-from workers_tui.engine.errors import WrongUse
+from workers_tui.engine.errors import StoreError, WrongUse
 from workers_tui.engine.money import Cost
 from workers_tui.engine.spending import day_sums, ledger_rows, usage_log
 from workers_tui.engine.spending.day_sums import Totals
@@ -47,7 +47,7 @@ Axis = Literal["tier", "model", "provider", "project", "session", "kind"]
 
 
 PATIENCE = 1.0
-"""Seconds that a booking waits for its line; a file with much to catch up goes on alone."""
+"""Seconds to wait for lines under way, at the end; the next start writes the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +90,29 @@ class Ledger:
         await self.project()
         return taken
 
-    async def booked(self, row: Row) -> None:
-        """A row was committed: put it in the file, and say when its cost is still open."""
+    def booked(self, row: Row) -> None:
+        """A row was committed: its line follows, and who asks for open costs hears of it.
+
+        Nobody waits for the line: the store is the truth, and a line that the
+        end of the process cuts off is written at the next start.
+        """
         if row.entry.generation_id and row.entry.cost.source in OPEN:
             for bell in self._open_bells:
                 bell()
-        writing = asyncio.ensure_future(self.project(row.number))
+        writing = asyncio.ensure_future(self._follow(row.number))
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
-        await asyncio.wait({writing}, timeout=PATIENCE)
+
+    async def _follow(self, number: int) -> None:
+        try:
+            await self.project(number)
+        except StoreError as error:
+            log.warning("usage.jsonl is not up to date: %s", error)
+
+    async def written(self) -> None:
+        """Wait for the lines under way; a file with much to catch up keeps nobody for long."""
+        if self._writing:
+            await asyncio.wait(set(self._writing), timeout=PATIENCE)
 
     def on_open(self, bell: Callable[[], None]) -> None:
         """Be told when a call was booked whose cost can be asked for."""

@@ -1,0 +1,57 @@
+"""One change of one job, as the part of a transaction that it is.
+
+Who commits it does not matter: `jobs` alone, or a reservation or a bill along
+with its own rows. Nothing is shown here; that follows the commit.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from workers_tui.engine.clock import Clock
+from workers_tui.engine.errors import UnknownJob
+from workers_tui.engine.jobs import job_rows
+from workers_tui.engine.jobs.job import ENDED, Job
+from workers_tui.engine.jobs.job_steps import advance, correct
+
+
+class JobChange:
+    """Call it inside a transaction; `new` is the job's value once that is committed."""
+
+    def __init__(
+        self, job_id: str, changes: Mapping[str, Any], shown: Mapping[str, Any], clock: Clock
+    ) -> None:
+        self.job_id = job_id
+        self.changes = dict(changes)
+        self.shown = dict(shown)
+        """What the board showed already and no table has; it goes along while the job lives."""
+        self.new: Job | None = None
+        self.number = 0
+        """Of the change among all changes."""
+        self._clock = clock
+
+    @property
+    def ends(self) -> bool:
+        """It is the job's last change."""
+        return self.changes.get("state") in ENDED
+
+    def __call__(self, conn: sqlite3.Connection) -> Job:
+        """Write the new value and return it. Raises UnknownJob, WrongUse with nothing written.
+
+        A transaction may be tried again: the newest outcome counts.
+        """
+        self.new = None
+        old = job_rows.get(conn, self.job_id)
+        if old is None:
+            raise UnknownJob(f"there is no job {self.job_id}")
+        if old.state.ended:
+            new = correct(old, self.changes)
+        else:
+            new = advance(old, {**self.shown, **self.changes}, self._clock.now())
+        new = job_rows.clean(new)
+        if new.state.ended:
+            job_rows.drop_cancels(conn, [self.job_id])
+        self.number, self.new = job_rows.update(conn, new), new
+        return new
