@@ -12,6 +12,11 @@ PARTIAL = ("-totalcount", "-head", "-first", "-tail", "-last", "-total", "-readc
 VALUE_FLAGS = frozenset({"-encoding", "-delimiter", "-filter", "-include", "-exclude", "-stream"})
 NEXT = "\0"
 """Between two commands; no word of a command line can hold it."""
+INPUT = "\0<"
+"""Before the file that a command's input comes from."""
+PREFIXES = frozenset({"sudo", "env", "command", "exec", "time", "nohup"})
+"""Run what follows them."""
+MOVERS = frozenset({"cd", "chdir", "pushd", "popd", "sl", "set-location", "push-location"})
 STRANGE = frozenset("|<>`(){};&'\"$")
 """Not in a bare word: pipes, redirections, substitutions and scripts print no plain whole file."""
 
@@ -26,22 +31,30 @@ def printed_files(command: str, cwd: str, *, powershell: bool) -> list[str]:
         return []
     found: list[str] = []
     for step in _steps(words):
-        if step[0] == "cd" and len(step) == 2:
+        program = os.path.basename(step[0]).lower()
+        if program in MOVERS:
+            if len(step) != 2 or step[1].startswith("-"):
+                return []  # who knows where it is now
             cwd = os.path.join(cwd, os.path.expanduser(step[1]))
-        elif step[0].lower() in PRINTERS:
+        elif program in PRINTERS:
             found += _arguments(step, cwd)
     return found
 
 
 def _steps(words: list[str]) -> list[list[str]]:
-    """The simple commands of a line."""
+    """The simple commands of a line, without what only runs them."""
     steps: list[list[str]] = [[]]
     for word in words:
         if word == NEXT:
             steps.append([])
-        else:
+        elif steps[-1] or not _is_prefix(word):
             steps[-1].append(word)
     return [step for step in steps if step]
+
+
+def _is_prefix(word: str) -> bool:
+    """`sudo`, or a setting such as `LC_ALL=C`."""
+    return word in PREFIXES or (word.partition("=")[0].isidentifier() and "=" in word)
 
 
 def _words(line: str, *, powershell: bool) -> list[str] | None:
@@ -50,13 +63,21 @@ def _words(line: str, *, powershell: bool) -> list[str] | None:
     glued = False
     at = 0
     while at < len(line):
-        if line[at] in " \t":
-            glued = False
-            at += 1
-        elif line[at] in "&;" or line.startswith("||", at):
+        if line[at] in " \t" or line.startswith("\\\n", at):
+            glued = glued and line[at] == "\\"
+            at += 1 if line[at] in " \t" else 2
+        elif line[at] in "&;\r\n" or line.startswith("||", at):
             words.append(NEXT)
             glued = False
             at += 2 if line.startswith(("&&", "||"), at) else 1
+        elif line[at] in "<>" and not powershell:
+            aside = _aside(line, at, words.pop() if glued else "")
+            if not aside:
+                return None
+            if line[at] == "<":
+                words.append(INPUT)
+            glued = False
+            at += aside
         else:
             piece, at = _piece(line, at, powershell=powershell)
             if piece is None:
@@ -64,6 +85,20 @@ def _words(line: str, *, powershell: bool) -> list[str] | None:
             words.append(words.pop() + piece if glued else piece)
             glued = True
     return words
+
+
+def _aside(line: str, at: int, before: str) -> int:
+    """How long a redirection is that leaves the output alone; 0 for any other.
+
+    Errors may go elsewhere (`2>/dev/null`, `2>&1`), the input may come from a file.
+    """
+    if line[at] == "<":
+        return 1 if not before and line[at + 1 : at + 2] not in {"<", "(", "&", ">", ""} else 0
+    for aside in (">&1", ">/dev/null", "> /dev/null", ">>/dev/null"):
+        end = at + len(aside)
+        if before == "2" and line.startswith(aside, at) and line[end : end + 1] in " \t\n;&|":
+            return len(aside)
+    return 0
 
 
 def _piece(line: str, at: int, *, powershell: bool) -> tuple[str | None, int]:
@@ -103,6 +138,12 @@ def _arguments(step: list[str], cwd: str) -> list[str]:
     words = iter(step[1:])
     for word in words:
         low = word.lower()
+        if word == INPUT:
+            source = next(words, "")
+            files += _expanded(source, cwd) if not files else []
+            continue
+        if word.startswith("#"):
+            break  # a comment
         if low.startswith("+") or any(low.startswith(flag) for flag in PARTIAL):
             return []
         if low in VALUE_FLAGS:
