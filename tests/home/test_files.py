@@ -117,3 +117,14 @@ def test_json_that_no_parser_takes_is_none(tmp_path: Path) -> None:
     for text in ("[" * 50_000, "9" * 5000, "", "{"):
         path.write_text(text)
         assert read_json(path) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_save_by_root_leaves_the_file_with_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text("old")
+    path.chmod(0o640)
+    os.chown(path, 65534, 65533)
+    write_atomic(path, "new")
+    found = path.stat()
+    assert (found.st_uid, found.st_gid, mode(path)) == (65534, 65533, 0o640)

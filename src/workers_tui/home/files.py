@@ -12,7 +12,6 @@ import errno
 import json
 import os
 import stat
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -60,19 +59,25 @@ def write_atomic(path: Path, data: bytes | str, *, mode: int | None = None) -> N
     old file's, else 0600. Raises OSError; the old file is then untouched. What is
     no file (a device, a pipe) is never replaced.
     """
+    import tempfile  # late: it takes 5 ms, and most programs write nothing here
+
     target = Path(os.path.realpath(path))
     raw = data.encode() if isinstance(data, str) else data
     try:
-        there = target.stat().st_mode
+        there = target.stat()
     except FileNotFoundError:
-        there = stat.S_IFREG | PRIVATE_FILE
-    _need_file(there, target)
-    mode = stat.S_IMODE(there) if mode is None else mode
+        there = None
+    if there is not None:
+        _need_file(there.st_mode, target)
+    if mode is None:
+        mode = stat.S_IMODE(there.st_mode) if there else PRIVATE_FILE
     fd, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(fd, "wb") as file:
             file.write(raw)
             file.flush()
+            if there is not None:
+                _keep_owner(file.fileno(), there)
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         Path(name).replace(target)
@@ -81,6 +86,14 @@ def write_atomic(path: Path, data: bytes | str, *, mode: int | None = None) -> N
             Path(name).unlink()
         raise
     sync_dir(target.parent)
+
+
+def _keep_owner(fd: int, there: os.stat_result) -> None:
+    """With sudo, a user's file stays the user's; others may not give files away."""
+    now = os.fstat(fd)
+    if (now.st_uid, now.st_gid) != (there.st_uid, there.st_gid):
+        with contextlib.suppress(OSError):
+            os.fchown(fd, there.st_uid, there.st_gid)
 
 
 def sync_dir(directory: Path) -> None:
