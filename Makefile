@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test fast lint processes peers torture walk pictures clean
+.PHONY: run test fast lint processes proof peers torture walk pictures clean
 
 run: $(STAMP) ## the dashboard; the demo when no key is set
 	@if $(BIN)/workers-tui key list | grep -qE '  +(kept|from |none needed)'; \
@@ -23,6 +23,9 @@ fast: $(STAMP)
 
 processes: $(STAMP) ## whole servers, dashboards and forwarders that start, meet and die
 	$(BIN)/pytest -n 2 -q -rs -m processes
+
+proof: $(STAMP) ## shows that tests fail without the code they are for; takes a quarter of an hour
+	$(BIN)/python -m tests.proof.run --jobs 2
 
 peers: $(STAMP) ## real Claude Code, MCP clients and models; skipped by name where they are missing
 	tests/peers/install.sh

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import signal
 import sqlite3
@@ -14,7 +15,8 @@ from tests.forwarder.conftest import Forward
 from tests.forwarder.stdio import Stdio, text_of
 
 from workers_tui.engine.engine import Engine, EngineOptions
-from workers_tui.forwarder.finder import server_environment
+from workers_tui.forwarder import finder
+from workers_tui.forwarder.finder import Finder, NoServer, server_environment
 from workers_tui.home.places import Home
 from workers_tui.home.server_record import read_record
 from workers_tui.server.host import Host
@@ -57,7 +59,10 @@ async def test_the_first_call_starts_a_server_that_outlives_the_forwarder(
     client = await forward(CLAUDE_PROJECT_DIR=str(tmp_path), WORKERS_DELEGATION="auto", **environ)
     await client.greet()
     assert "job=" in text_of(await client.call(1, "delegate", {"task": "hello"}))
-    pid = serving_pid(home)
+    record = read_record(home)
+    assert record is not None
+    assert ":4747/" not in record.url
+    pid = record.pid
     assert os.getsid(pid) == pid
     started = Path(f"/proc/{pid}/environ").read_bytes().decode()
     assert "WORKERS_HOME=" in started
@@ -96,6 +101,17 @@ def _is_server_of(process: Path, home: Home) -> bool:
     except OSError:
         return False
     return b"--background" in command and str(home.state).encode() in environment
+
+
+async def test_only_one_of_many_may_start_a_server(
+    home: Home, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finder, "START_WAIT", 0.5)
+    with (home.state / finder.SPAWN_LOCK).open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(NoServer, match="no server answered"):
+            await asyncio.to_thread(Finder(home, {}, environ).find_or_start)
+    assert not (home.state / finder.OUTPUT).exists()
 
 
 async def test_a_server_that_cannot_start_says_why_in_the_answer(

@@ -72,7 +72,7 @@ async def test_a_huge_call_is_refused_by_name(
     client = await forward()
     await client.greet()
     answer = await client.call(1, "delegate", {"task": "x" * 5_000_000})
-    assert "error" in answer
+    assert "name files instead" in answer["error"]["message"]
     assert await alive(client)
     assert engine.asked == []
 

@@ -81,6 +81,47 @@ async def test_progress_carries_the_clients_own_token(
     assert "_meta" not in told["params"]
 
 
+async def test_progress_of_one_call_never_reaches_another(
+    forward: Forward, serve: Serve, engine: FakeEngine
+) -> None:
+    engine.hold = True
+    await serve()
+    client = await forward()
+    await client.greet()
+    for name in ("one", "two"):
+        params = {"name": "delegate", "arguments": {"task": name}, "_meta": {"progressToken": name}}
+        await client.send({"jsonrpc": "2.0", "id": name, "method": "tools/call", "params": params})
+        await client.wait(lambda one, name=name: progress_of(one) == name)
+    engine.finish("job1")
+    engine.finish("job2")
+    await client.answer("one")
+    await client.answer("two")
+    told = [
+        (progress_of(one), one["params"]["message"].split()[1])
+        for one in client.seen
+        if "queued" in one.get("params", {}).get("message", "")
+    ]
+    assert told == [("one", "job1"), ("two", "job2")]
+
+
+def progress_of(message: dict[str, Any]) -> Any:
+    return message.get("params", {}).get("progressToken")
+
+
+async def test_a_silent_call_is_waited_for(
+    forward: Forward, serve: Serve, engine: FakeEngine
+) -> None:
+    engine.hold = True
+    await serve()
+    client = await forward()
+    await client.greet()
+    call = asyncio.create_task(client.call(1, "delegate", {"task": "t"}))
+    await asyncio.wait_for(engine.started.wait(), 10)
+    await asyncio.wait({call}, timeout=0.8)
+    engine.finish("job1")
+    assert text_of(await call).endswith("the answer")
+
+
 async def test_a_cancellation_reaches_the_server_that_has_the_call(
     forward: Forward, serve: Serve, engine: FakeEngine
 ) -> None:

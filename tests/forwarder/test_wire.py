@@ -8,10 +8,17 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from workers_tui.forwarder import finder
 from workers_tui.forwarder.finder import Finder
 from workers_tui.forwarder.wire import Address, Broken, Exchange, NotSent, ask
 from workers_tui.home.places import Home
-from workers_tui.home.server_record import ServerRecord, ensure_token, write_record
+from workers_tui.home.proof import prove
+from workers_tui.home.server_record import (
+    ServerRecord,
+    ensure_token,
+    read_token,
+    write_record,
+)
 
 Answering = Callable[[bytes], Address]
 
@@ -125,6 +132,21 @@ def test_a_small_question_has_an_answer_or_none(answering: Answering) -> None:
     assert ask(good, "GET", "/", {}, 2) == {"a": 1}
     assert ask(answering(b"HTTP/1.1 404 No\r\n\r\n"), "GET", "/", {}, 2) is None
     assert ask(answering(b"junk"), "GET", "/", {}, 2) is None
+
+
+@pytest.mark.parametrize("taking", [True, False])
+def test_a_server_that_gave_way_is_not_found(
+    home: Home, monkeypatch: pytest.MonkeyPatch, *, taking: bool
+) -> None:
+    ensure_token(home)
+    write_record(home, ServerRecord("http://127.0.0.1:1/mcp", 1, "0"))
+
+    def said(address: object, method: str, path: str, *_: object) -> dict[str, object]:
+        nonce = path.partition("nonce=")[2]
+        return {"taking": taking, "proof": prove(read_token(home) or "", nonce)}
+
+    monkeypatch.setattr(finder, "ask", said)
+    assert (Finder(home, {}, {}).find() is not None) == taking
 
 
 def test_a_stranger_on_the_recorded_port_is_no_server_of_ours(

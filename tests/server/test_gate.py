@@ -79,6 +79,12 @@ async def test_a_rotated_token_counts_at_once(host: Host) -> None:
     assert (await post(host, bearer(host))).status_code == 200
 
 
+async def test_a_home_without_a_token_opens_to_nobody(host: Host) -> None:
+    host.engine.home.token.unlink()
+    for header in (b"Bearer", b"bearer"):
+        assert (await post(host, {"Authorization": header})).status_code == 401
+
+
 @pytest.mark.parametrize("path", ["/control/hand-over", "/control/jobs", "/mcp/x", "/nothing"])
 async def test_every_other_route_wants_the_token(host: Host, path: str) -> None:
     base = (host.url or "").removesuffix("/mcp")

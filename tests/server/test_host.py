@@ -296,6 +296,47 @@ async def test_stopping_with_an_open_stream_and_a_call_answers_and_ends_in_secon
     assert engine.drained == ["the user quit"]
 
 
+async def test_stopping_with_a_reader_that_never_reads_ends_in_seconds(
+    start: Start, engine: FakeEngine
+) -> None:
+    engine.answer = "x" * 3_000_000
+    engine.hold = True
+    host = await start("serve")
+    text = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    envelope = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"name": "delegate", "arguments": {"task": "t"}, "_meta": envelope}
+    body = json.dumps({**text, "params": params}).encode()
+    head = (
+        f"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{port_of(host)}\r\n"
+        f"authorization: Bearer {read_token(engine.home)}\r\n"
+        "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n"
+        "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: delegate\r\n"
+        f"content-length: {len(body)}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", port_of(host))) as deaf:
+        deaf.sendall(head.encode() + body)
+        await engine.started.wait()
+        async with asyncio.timeout(12):
+            await host.stop("the user quit")
+
+
+async def test_nothing_of_the_web_server_reaches_the_terminal(
+    start: Start, engine: FakeEngine, capfd: pytest.CaptureFixture[str]
+) -> None:
+    host = await start("serve")
+    async with client_of(host) as client:
+        await client.call_tool("delegate", {"task": "t"})
+    with socket.create_connection(("127.0.0.1", port_of(host))) as rude:
+        rude.sendall(b"\x00\xffnonsense\r\n\r\n")
+        await asyncio.to_thread(rude.recv, 1000)
+    await host.stop()
+    said = capfd.readouterr()
+    assert said.out + said.err == ""
+
+
 @pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 async def test_a_change_of_the_tiers_is_announced(
     start: Start, engine: FakeEngine, era: str
@@ -308,6 +349,10 @@ async def test_a_change_of_the_tiers_is_announced(
             heard.set()
 
     async with client_of(host, era, message_handler=on_message) as client:
+        if era == "legacy":
+            tools = client.server_capabilities.tools
+            assert tools is not None
+            assert tools.list_changed
         await client.list_tools()
         async with listening(client, era, heard):
             engine.config.settings = Settings(tiers={"new": Tier(model="m", use="all")})

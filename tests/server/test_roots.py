@@ -59,6 +59,57 @@ def test_only_file_uris_of_real_directories_are_roots(tmp_path: Path) -> None:
     assert from_uris(uris) == (spaced,)
 
 
+def test_hostile_and_foreign_uris_are_no_roots(tmp_path: Path) -> None:
+    there = tmp_path / "p"
+    there.mkdir()
+    (tmp_path / "file").write_text("x")
+    way = str(there)
+    uris = [
+        f"https://localhost{way}",
+        f"file://evil.example{way}",
+        f"//{way}",
+        way,
+        f"file:///{tmp_path}/file",
+        "file:///C:/Users/x",
+        "file:///c%3A/Users/x",
+        "file://C:/Users/x",
+        "file:C:\\Users\\x",
+        "file://server/share",
+        "file:relative/path",
+        "file://",
+        f"file://{way}%00/../..",
+        f"file://[{way}",
+        f"file://{way}/../..{'/..' * 40}",
+        "file:///%2e%2e/%2e%2e",
+        "file:///" + "a/" * 5000,
+    ]
+    assert from_uris(uris) == ()
+
+
+def test_what_may_not_be_looked_at_is_no_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(path: Path, **_: object) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", denied)
+    assert from_uris([tmp_path.as_uri()]) == ()
+    assert choose(Told(project=tmp_path, forwarder=True), (), None, {}) == ()
+
+
+def test_roots_of_a_user_who_is_not_there_count_for_nothing(tmp_path: Path) -> None:
+    said = f"~nobody-has-this-name/x;{tmp_path}"
+    told = unpack(pack({"WORKERS_ALLOWED_ROOTS": said}))
+    assert choose(told, (), None, {}) == (tmp_path,)
+
+
+def test_a_uri_means_the_directory_that_it_names(tmp_path: Path) -> None:
+    for name in ("a b", "%41", "100%", "süß", "a#b", "a?b", "q;x", "back\\slash", "new\nline"):
+        (tmp_path / name).mkdir()
+        assert from_uris([(tmp_path / name).as_uri()]) == (tmp_path / name,)
+    assert from_uris([f"file://localhost{tmp_path}", f"FILE:{tmp_path}"]) == (tmp_path, tmp_path)
+
+
 def test_no_root_is_a_refusal_that_says_how_to_name_one() -> None:
     with pytest.raises(SandboxRefused, match="--project"):
         required(())

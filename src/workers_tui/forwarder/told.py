@@ -80,7 +80,14 @@ def unpack(headers: Mapping[str, str]) -> Told:
 def split_roots(text: str) -> tuple[Path, ...]:
     """The directories in a WORKERS_ALLOWED_ROOTS value: separated by `;` or the platform's mark."""
     parts = text.replace(os.pathsep, ";").split(";")
-    return tuple(Path(part.strip()).expanduser() for part in parts if part.strip())
+    return tuple(_path(part.strip()) for part in parts if part.strip())
+
+
+def _path(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)  # nobody here has that name: it stays relative and counts for nothing
 
 
 def _coded(raw: bytes) -> str:

@@ -23,21 +23,30 @@ HOW = (
 
 def implicit(path: Path) -> Path | None:
     """The directory, if it may be a root without having been named on purpose."""
-    if not path.is_absolute() or not path.is_dir():
-        return None
-    real = path.resolve()
+    try:
+        if not path.is_absolute() or not path.is_dir():
+            return None
+        real = path.resolve()
+    except (OSError, ValueError, RuntimeError):
+        return None  # it may not be looked at, or no system could have such a name
     return None if real in {Path(real.anchor), Path.home().resolve()} else path
 
 
 def from_uris(uris: Iterable[str]) -> tuple[Path, ...]:
     """The usable directories among the `file:` URIs of a roots/list answer."""
-    found = []
-    for uri in uris:
+    paths = (_path_in(uri) for uri in uris)
+    return tuple(root for path in paths if path is not None and (root := implicit(path)))
+
+
+def _path_in(uri: str) -> Path | None:
+    """The path of a `file:` URI of this machine."""
+    try:
         place = urlsplit(uri)
-        if place.scheme == "file" and place.netloc in {"", "localhost"}:
-            root = implicit(Path(unquote(place.path)))
-            found += [root] if root else []
-    return tuple(found)
+    except ValueError:
+        return None
+    if place.scheme == "file" and place.netloc in {"", "localhost"}:
+        return Path(unquote(place.path))
+    return None
 
 
 def choose(

@@ -1,0 +1,995 @@
+"""What the front doors promise: the forwarder, sessions, roots, answers, ports, bad input."""
+
+from __future__ import annotations
+
+from tests.proof.promise import Promise
+
+BACKGROUND = "forwarder/test_background.py::"
+CHANGING = "forwarder/test_changing_servers.py::"
+FORWARDING = "forwarder/test_forwarding.py::"
+LISTING = "forwarder/test_listing.py::"
+NEWEST = "forwarder/test_newest_era.py::"
+FRAMES = "forwarder/test_bad_input.py::"
+WIRE = "forwarder/test_wire.py::"
+BRIDGE = "forwarder/test_bridge.py::"
+HOST = "server/test_host.py::"
+ROOTS = "server/test_roots.py::"
+TOOLS = "server/test_tools_over_http.py::"
+GATE = "server/test_gate.py::"
+BODIES = "server/test_bad_input.py::"
+SESSIONS = "server/test_sessions.py::"
+REAL = "server/test_real_engine.py::"
+
+FORWARDER = (
+    Promise(
+        "the forwarder loads the standard library only",
+        "forwarder/frames.py",
+        "import json\nimport os\nimport select\n",
+        "import json\nimport os\nimport select\nimport pydantic  # noqa: F401\n",
+        ("test_walls.py::test_small_programs_load_the_standard_library_only",),
+    ),
+    Promise(
+        "when nobody serves, the first call starts a server",
+        "forwarder/finder.py",
+        "child = self._start()",
+        'raise NoServer("nobody serves")',
+        (BACKGROUND + "test_the_first_call_starts_a_server_that_outlives_the_forwarder",),
+    ),
+    Promise(
+        "the background server is in a session of its own",
+        "forwarder/finder.py",
+        "start_new_session=True",
+        "start_new_session=False",
+        (BACKGROUND + "test_the_first_call_starts_a_server_that_outlives_the_forwarder",),
+    ),
+    Promise(
+        "the background server takes a free port, not the dashboard's",
+        "forwarder/finder.py",
+        '"--port", "0"]',
+        '"--port", "4747"]',
+        (BACKGROUND + "test_the_first_call_starts_a_server_that_outlives_the_forwarder",),
+    ),
+    Promise(
+        "what belongs to one session does not reach the server of all",
+        "forwarder/finder.py",
+        "if name not in OF_ONE_SESSION and not name.startswith(OF_CLAUDE)",
+        "if name",
+        (
+            BACKGROUND + "test_what_belongs_to_one_session_does_not_reach_the_server",
+            BACKGROUND + "test_the_first_call_starts_a_server_that_outlives_the_forwarder",
+        ),
+    ),
+    Promise(
+        "a server that cannot start says why in the answer",
+        "forwarder/finder.py",
+        "raise NoServer(self._why())",
+        'raise NoServer("it did not start")',
+        (BACKGROUND + "test_a_server_that_cannot_start_says_why_in_the_answer",),
+    ),
+    Promise(
+        "many sessions at once start one server",
+        "forwarder/finder.py",
+        "if child is None and held.enter_context(self._spawn_lock()):",
+        "if child is None:",
+        (BACKGROUND + "test_only_one_of_many_may_start_a_server",),
+    ),
+    Promise(
+        "a server is trusted only after its proof",
+        "forwarder/finder.py",
+        'if said is None or not proves(place.token, nonce, str(said.get("proof", ""))):',
+        "if said is None:",
+        (WIRE + "test_a_stranger_on_the_recorded_port_is_no_server_of_ours",),
+    ),
+    Promise(
+        "a server that gave way is not found any more",
+        "forwarder/finder.py",
+        'return said.get("taking") is True',
+        "return True",
+        (WIRE + "test_a_server_that_gave_way_is_not_found",),
+    ),
+    Promise(
+        "a home that cannot be used is named",
+        "forwarder/finder.py",
+        'raise NoServer(f"cannot use {self._home.state}: {error.strerror or error}") from error',
+        "raise",
+        (BACKGROUND + "test_a_home_that_cannot_be_used_is_named_in_the_answer",),
+    ),
+    Promise(
+        "progress follows its call and carries the client's token",
+        "forwarder/bridge.py",
+        'told = {**params, "progressToken": running.token}',
+        "told = params",
+        (FORWARDING + "test_progress_carries_the_clients_own_token",),
+    ),
+    Promise(
+        "progress of one call never reaches another",
+        "forwarder/running.py",
+        "return self.server is server and self.sent_as == sent_as",
+        "return self.server is server",
+        (FORWARDING + "test_progress_of_one_call_never_reaches_another",),
+    ),
+    Promise(
+        "a cancellation reaches the server",
+        "forwarder/running.py",
+        "            server.cancel(self.sent_as, params)\n",
+        "            pass\n",
+        (FORWARDING + "test_a_cancellation_reaches_the_server_that_has_the_call",),
+    ),
+    Promise(
+        "a cancellation follows the call to the server that has it",
+        "forwarder/bridge.py",
+        "self._in_thread(lambda: running.cancel(params))",
+        "self._in_thread(\n"
+        "                lambda: self._servers().connected().cancel(running.sent_as, params)\n"
+        "            )",
+        (CHANGING + "test_a_cancellation_follows_the_old_server_after_the_change",),
+    ),
+    Promise(
+        "a cancelled call is not answered",
+        "forwarder/bridge.py",
+        "if not running.cancelled:\n            answer",
+        "if True:\n            answer",
+        (FORWARDING + "test_a_cancellation_reaches_the_server_that_has_the_call",),
+    ),
+    Promise(
+        "a new server gets the client's initialize again",
+        "forwarder/upstream.py",
+        '"params": self._initialize}',
+        '"params": {**self._initialize, "clientInfo": {"name": "x", "version": "1"}}}',
+        (CHANGING + "test_a_new_server_is_used_and_announced",),
+    ),
+    Promise(
+        "a new server gets the newest client's envelope",
+        "forwarder/upstream_newest.py",
+        'meta = {**self._envelope, **(params.get("_meta") or {})}',
+        'meta = params.get("_meta") or {}',
+        (CHANGING + "test_a_new_server_is_used_and_announced",),
+    ),
+    Promise(
+        "a server that forgot the session, or wants another token, is opened again",
+        "forwarder/upstream.py",
+        "if exchange.status in {401, 404}:",
+        "if exchange.status in {499}:",
+        (
+            CHANGING + "test_a_rotated_token_is_taken_up_by_a_living_forwarder",
+            "forwarder/test_handshake_era.py::test_a_session_that_the_server_ended_is_opened_again",
+        ),
+    ),
+    Promise(
+        "after a change of servers the tools are announced",
+        "forwarder/connections.py",
+        "if changed or announce:",
+        "if changed:",
+        (
+            CHANGING + "test_a_new_server_is_used_and_announced",
+            CHANGING + "test_a_new_server_is_found_without_a_call",
+        ),
+    ),
+    Promise(
+        "the next server is looked for without waiting for a call",
+        "forwarder/upstream.py",
+        "            self._lost()\n",
+        "            pass\n",
+        (CHANGING + "test_a_new_server_is_found_without_a_call",),
+    ),
+    Promise(
+        "a tools/call whose bytes went out is never repeated",
+        "forwarder/running.py",
+        "return self._lost(servers)",
+        "continue",
+        (
+            CHANGING + "test_a_server_that_dies_in_a_call_leaves_its_job_id_and_no_second_call",
+            CHANGING + "test_a_server_that_dies_silently_is_asked_for_through_the_store",
+        ),
+    ),
+    Promise(
+        "the job id is learnt before the server may die",
+        "forwarder/bridge.py",
+        "running.jobs = meta.get(JOBS) or running.jobs",
+        "pass",
+        (CHANGING + "test_a_server_that_dies_in_a_call_leaves_its_job_id_and_no_second_call",),
+    ),
+    Promise(
+        "the server tells the forwarder the job at once",
+        "server/mcp_server.py",
+        "if client.told.forwarder:\n                # The forwarder must",
+        "if False:\n                # The forwarder must",
+        (FORWARDING + "test_progress_carries_the_clients_own_token",),
+    ),
+    Promise(
+        "a job nobody named is found through the store",
+        "forwarder/running.py",
+        "self.jobs = servers.connected().ask_jobs(self.name)",
+        "self.jobs = []",
+        (CHANGING + "test_a_server_that_dies_silently_is_asked_for_through_the_store",),
+    ),
+    Promise(
+        "a killed server's job can be read afterwards",
+        "server/control.py",
+        "if call and job.tool_use_id == call]",
+        "if False]",
+        (CHANGING + "test_a_server_that_dies_silently_is_asked_for_through_the_store",),
+    ),
+    Promise(
+        "the tool list is answered at once, before any server",
+        "forwarder/listing.py",
+        "self._said = self._learnt or self._made()",
+        "self._said = self._learnt or []",
+        (
+            LISTING + "test_the_list_is_the_servers_before_and_after_connecting",
+            NEWEST + "test_it_answers_at_once_what_a_server_would",
+        ),
+    ),
+    Promise(
+        "the generated tool list is the server's",
+        "forwarder/tools.json",
+        "Cheap worker models do bulk work for you",
+        "Worker models do bulk work for you",
+        (
+            "server/test_schemas.py::test_the_forwarders_file_is_the_generated_one",
+            NEWEST + "test_it_answers_at_once_what_a_server_would",
+        ),
+    ),
+    Promise(
+        "a server with other settings than ours is announced",
+        "forwarder/listing.py",
+        "return self._said is not None and self._said != tools",
+        "return False",
+        (LISTING + "test_a_server_with_other_settings_is_announced",),
+    ),
+    Promise(
+        "the session's id is passed on",
+        "forwarder/told.py",
+        'SESSION: ("CLAUDE_CODE_SESSION_ID",),',
+        "SESSION: (),",
+        (FORWARDING + "test_the_session_and_the_project_stand_on_the_job",),
+    ),
+    Promise(
+        "the project is passed on",
+        "forwarder/told.py",
+        'PROJECT: ("CLAUDE_PROJECT_DIR",),',
+        "PROJECT: (),",
+        (FORWARDING + "test_the_session_and_the_project_stand_on_the_job",),
+    ),
+    Promise(
+        "the session's own roots are passed on",
+        "forwarder/told.py",
+        'ROOTS: ("WORKERS_ALLOWED_ROOTS",),',
+        "ROOTS: (),",
+        (
+            ROOTS + "test_what_the_environment_says_travels_in_headers_whole",
+            "contracts/test_mcp.py::test_its_roots_and_its_mode_count_for_this_session_only",
+        ),
+    ),
+    Promise(
+        "the session's delegation mode is passed on",
+        "forwarder/told.py",
+        'DELEGATION: ("WORKERS_DELEGATION", "MODEL_ORCHESTRATION_DELEGATION"),',
+        "DELEGATION: (),",
+        (LISTING + "test_a_session_that_is_off_stays_off_whatever_the_server_says",),
+    ),
+    Promise(
+        "keys never travel, only the names of variables",
+        "forwarder/told.py",
+        "keys = [name for name in KEY_VARIABLES if environ.get(name)]",
+        "keys = [environ[name] for name in KEY_VARIABLES if environ.get(name)]",
+        (ROOTS + "test_what_the_environment_says_travels_in_headers_whole",),
+    ),
+    Promise(
+        "answers come home after standard input ended",
+        "forwarder/bridge.py",
+        "while self._running and time.monotonic() < until",
+        "while False and time.monotonic() < until",
+        (FORWARDING + "test_answers_come_home_after_standard_input_ended",),
+    ),
+    Promise(
+        "a call has no time limit of the forwarder's",
+        "forwarder/running.py",
+        "else server.request(outgoing)",
+        "else server.request(outgoing, 0.3)",
+        (FORWARDING + "test_a_silent_call_is_waited_for",),
+    ),
+    Promise(
+        "Ctrl+C in the terminal does not end the forwarder",
+        "forwarder/bridge.py",
+        "    signal.signal(signal.SIGINT, signal.SIG_IGN)\n",
+        "",
+        (BRIDGE + "test_an_interrupt_of_the_whole_group_leaves_it_alive",),
+    ),
+    Promise(
+        "a defect in one call is an answer to it, and the next call works",
+        "forwarder/bridge.py",
+        "            answer = frames.tool_error(running.id, said)\n",
+        "            raise\n",
+        (BRIDGE + "test_a_defect_in_one_call_is_its_answer",),
+    ),
+    Promise(
+        "there is an end to calls at once, and it is said",
+        "forwarder/bridge.py",
+        "if len(self._running) >= CALLS_AT_ONCE:",
+        "if False:",
+        (BRIDGE + "test_there_is_an_end_to_calls_at_once",),
+    ),
+    Promise(
+        "questions that a client never answers are not kept for ever",
+        "forwarder/bridge.py",
+        "if len(self._asked) > UNANSWERED:",
+        "if False:",
+        (BRIDGE + "test_questions_that_nobody_answers_are_forgotten",),
+    ),
+)
+
+BOTH_ERAS = (
+    Promise(
+        "only versions that are spoken here are taken",
+        "forwarder/eras.py",
+        "        if version not in NEWEST:\n"
+        '            return _unsupported(message["id"], version)\n',
+        "",
+        (NEWEST + "test_an_envelope_that_means_nothing_is_refused",),
+    ),
+    Promise(
+        "an envelope names the client's capabilities",
+        "forwarder/eras.py",
+        "if not isinstance(version, str) or not isinstance(meta.get(CAPABILITIES), dict):",
+        "if not isinstance(version, str):",
+        (
+            NEWEST + "test_an_envelope_that_means_nothing_is_refused",
+            NEWEST + "test_capabilities_may_not_be_left_out",
+        ),
+    ),
+    Promise(
+        "a look at the server decides no era",
+        "forwarder/eras.py",
+        'if message["method"] != DISCOVER:',
+        "if True:",
+        (NEWEST + "test_a_look_decides_nothing",),
+    ),
+    Promise(
+        "the first request decides the era for good",
+        "forwarder/eras.py",
+        "if self._settled and not self.newest:",
+        "if False:",
+        (NEWEST + "test_the_first_real_request_decides_for_good",),
+    ),
+    Promise(
+        "initialize in the newest era is refused with the versions there are",
+        "forwarder/eras.py",
+        "        if not self.newest:\n            self._settled = True\n            return None\n",
+        "        if True:\n            self._settled = True\n            return None\n",
+        (NEWEST + "test_the_first_real_request_decides_for_good",),
+    ),
+    Promise(
+        "every result of the newest era says that it is whole",
+        "forwarder/eras.py",
+        '{"resultType": "complete", **result, "_meta": meta}',
+        '{**result, "_meta": meta}',
+        (
+            NEWEST + "test_every_result_says_that_it_is_whole_and_whose_it_is",
+            NEWEST + "test_it_answers_at_once_what_a_server_would",
+        ),
+    ),
+    Promise(
+        "a listener is told of what it asked for",
+        "forwarder/bridge.py",
+        "notices = self._subscriptions.notices() if self._era.newest else [_notice(CHANGED)]",
+        "notices = [_notice(CHANGED)]",
+        (
+            NEWEST + "test_changes_are_told_to_those_who_listen_for_them",
+            "forwarder/test_official_client.py::test_the_newest_client_hears_that_the_tools_changed",
+        ),
+    ),
+    Promise(
+        "a cancelled subscription is over",
+        "forwarder/bridge.py",
+        "        self._subscriptions.end(wanted)\n",
+        "",
+        (NEWEST + "test_changes_are_told_to_those_who_listen_for_them",),
+    ),
+    Promise(
+        "a client on stdio that vanishes cancels nothing, in both eras",
+        "server/sessions.py",
+        "return self.handshake or self.told.forwarder",
+        "return self.handshake",
+        (FORWARDING + "test_a_client_that_vanishes_leaves_its_job_running",),
+    ),
+    Promise(
+        "a newest client's cancellation in words ends its job",
+        "server/control.py",
+        "await self._host.end_call(headers, int(request))",
+        "pass",
+        (
+            FORWARDING + "test_a_cancellation_reaches_the_server_that_has_the_call",
+            SESSIONS + "test_one_forwarder_cannot_cancel_for_another",
+            "forwarder/test_official_client.py::test_a_call_that_is_given_up_ends_its_job",
+        ),
+    ),
+    Promise(
+        "over HTTP the newest era's closed stream is the cancellation",
+        "server/mcp_server.py",
+        "if not client.cancels_in_words:",
+        "if False:",
+        (TOOLS + "test_a_client_that_cancels_ends_its_job",),
+    ),
+    Promise(
+        "clients without sessions do not share what they said",
+        "server/sessions.py",
+        'itself = headers.get(FORWARDER) or f"{name} {told}"',
+        "itself = told.session or name",
+        (
+            SESSIONS + "test_clients_of_one_name_do_not_share_what_they_said",
+            SESSIONS + "test_each_forwarder_is_a_client_of_its_own",
+        ),
+    ),
+    Promise(
+        "a session of the handshake era cannot be borrowed from the newest",
+        "server/mcp_server.py",
+        "headers.pop(MCP_SESSION, None)",
+        "pass",
+        (SESSIONS + "test_a_session_of_another_era_cannot_be_borrowed",),
+    ),
+    Promise(
+        "any tool's name travels in a header whole, and no line break with it",
+        "forwarder/upstream_newest.py",
+        "if PLAIN.fullmatch(value) and not CODED.fullmatch(value):",
+        "if value:",
+        (NEWEST + "test_any_name_of_a_tool_travels_whole",),
+    ),
+    Promise(
+        "the mode is said to who discovers, too",
+        "server/mcp_server.py",
+        'INTRODUCTIONS = {"initialize", "server/discover"}',
+        'INTRODUCTIONS = {"initialize"}',
+        (NEWEST + "test_delegation_that_is_off_is_said_to_who_discovers",),
+    ),
+    Promise(
+        "a newest client's roots are asked for by its own answer",
+        "server/mcp_server.py",
+        "            raise RootsNeeded\n",
+        "            return ()\n",
+        (
+            ROOTS + "test_a_client_that_lists_roots_may_read_there",
+            FORWARDING + "test_roots_of_the_client_are_asked_through_the_forwarder",
+            "forwarder/test_official_client.py::test_it_lists_calls_and_hears_progress",
+        ),
+    ),
+    Promise(
+        "every handshake version is answered in kind",
+        "forwarder/bridge.py",
+        "wanted if wanted in eras.HANDSHAKE else eras.HANDSHAKE[0]",
+        "eras.HANDSHAKE[0]",
+        (FRAMES + "test_an_unknown_protocol_version_gets_one_we_speak",),
+    ),
+)
+
+DIRECTORIES = (
+    Promise(
+        "the forwarder's project wins over what a client lists",
+        "server/roots.py",
+        "base = base or listed or ((project,) if project else ())",
+        "base = listed or base or ((project,) if project else ())",
+        (ROOTS + "test_the_forwarders_project_wins_over_everything",),
+    ),
+    Promise(
+        "the server's --project serves clients that name nothing",
+        "server/roots.py",
+        "base = base or listed or ((project,) if project else ())",
+        "base = base or listed",
+        (
+            ROOTS + "test_the_servers_project_serves_clients_that_name_none",
+            ROOTS + "test_the_forwarders_project_wins_over_everything",
+        ),
+    ),
+    Promise(
+        "without a root every file is refused",
+        "server/roots.py",
+        "raise SandboxRefused(HOW)",
+        'return (Path("/"),)',
+        (
+            ROOTS + "test_no_root_is_a_refusal_that_says_how_to_name_one",
+            ROOTS + "test_a_client_without_roots_is_refused_files_and_served_without",
+        ),
+    ),
+    Promise(
+        "a client that does not answer is refused after two seconds",
+        "server/mcp_server.py",
+        "ROOTS_WAIT = 2.0",
+        "ROOTS_WAIT = 20.0",
+        (ROOTS + "test_a_client_that_never_answers_is_refused_after_two_seconds",),
+    ),
+    Promise(
+        "a timeout never widens a root",
+        "server/mcp_server.py",
+        "                client.silent = True\n                return ()\n",
+        '                client.silent = True\n                return (Path("/"),)\n',
+        (ROOTS + "test_a_client_that_never_answers_is_refused_after_two_seconds",),
+    ),
+    Promise(
+        "roots are asked for once",
+        "server/mcp_server.py",
+        "        if client.roots is None:\n            try:",
+        "        if True:\n            try:",
+        (ROOTS + "test_a_client_that_lists_roots_may_read_there",),
+    ),
+    Promise(
+        "roots that changed are asked for again",
+        "server/mcp_server.py",
+        "client.roots, client.silent = None, False",
+        "pass",
+        (ROOTS + "test_a_change_of_roots_is_asked_for_again",),
+    ),
+    Promise(
+        "a question that got lost is asked once more",
+        "server/mcp_server.py",
+        "ROOTS_AGAIN = 0.5",
+        "ROOTS_AGAIN = 50.0",
+        (ROOTS + "test_a_question_that_got_lost_is_asked_once_more",),
+    ),
+    Promise(
+        "the file system's root and the home directory are never implicit",
+        "server/roots.py",
+        "return None if real in {Path(real.anchor), Path.home().resolve()} else path",
+        "return path",
+        (ROOTS + "test_root_and_home_are_never_implicit",),
+    ),
+    Promise(
+        "only file URIs of this machine are roots",
+        "server/roots.py",
+        'if place.scheme == "file" and place.netloc in {"", "localhost"}:',
+        "if True:",
+        (ROOTS + "test_hostile_and_foreign_uris_are_no_roots",),
+    ),
+    Promise(
+        "a URI that means nothing is no root, and no crash",
+        "server/roots.py",
+        "    except ValueError:\n        return None\n",
+        "    except KeyError:\n        return None\n",
+        (ROOTS + "test_hostile_and_foreign_uris_are_no_roots",),
+    ),
+    Promise(
+        "a directory that may not be looked at is no root, and no crash",
+        "server/roots.py",
+        "except (OSError, ValueError, RuntimeError):",
+        "except KeyError:",
+        (
+            ROOTS + "test_what_may_not_be_looked_at_is_no_root",
+            ROOTS + "test_hostile_and_foreign_uris_are_no_roots",
+        ),
+    ),
+    Promise(
+        "roots of a user who is not there count for nothing",
+        "forwarder/told.py",
+        "    except RuntimeError:\n",
+        "    except KeyError:\n",
+        (ROOTS + "test_roots_of_a_user_who_is_not_there_count_for_nothing",),
+    ),
+    Promise(
+        "a module in the home shadows nothing of the server",
+        "forwarder/finder.py",
+        '[sys.executable, "-P", "-m", "workers_tui"]',
+        '[sys.executable, "-m", "workers_tui"]',
+        (BRIDGE + "test_a_module_in_the_home_shadows_nothing_of_the_server",),
+    ),
+    Promise(
+        "escapes in file URIs are undone",
+        "server/roots.py",
+        "return Path(unquote(place.path))",
+        "return Path(place.path)",
+        (ROOTS + "test_only_file_uris_of_real_directories_are_roots",),
+    ),
+    Promise(
+        "roots of one forwarded session count for it alone",
+        "server/roots.py",
+        "    if not told.forwarder:\n",
+        "    if True:\n",
+        (ROOTS + "test_allowed_roots_of_a_forwarded_session_count_for_it_alone",),
+    ),
+    Promise(
+        "a call is joined to Claude's session by the tool-use id",
+        "server/mcp_server.py",
+        "tool_use_id=_text(said.get(TOOL_USE_ID)) or _text(said.get(CALL_ID)),",
+        "tool_use_id=_text(said.get(CALL_ID)),",
+        (TOOLS + "test_the_session_of_the_header_stands_on_the_job",),
+    ),
+    Promise(
+        "the project stands on a job without files, too",
+        "server/mcp_server.py",
+        "return listed[0] if listed else self.doors.project",
+        "return None",
+        (ROOTS + "test_the_project_stands_on_a_job_without_files_too",),
+    ),
+)
+
+ANSWERS = (
+    Promise(
+        "clients hear when tiers or the mode change",
+        "server/host.py",
+        "await side.tools_changed()",
+        "pass",
+        (
+            HOST + "test_a_change_of_the_tiers_is_announced",
+            LISTING + "test_a_change_of_mode_reaches_the_client",
+        ),
+    ),
+    Promise(
+        "the server says that its tools may change",
+        "server/mcp_server.py",
+        "NotificationOptions(tools_changed=True)",
+        "NotificationOptions()",
+        (HOST + "test_a_change_of_the_tiers_is_announced",),
+    ),
+    Promise(
+        "off hides the delegating tools",
+        "server/schemas.py",
+        'if mode != "off" or made["name"] not in DELEGATING]',
+        "if made]",
+        (
+            "server/test_schemas.py::test_every_tool_is_there_and_off_hides_the_delegating_ones",
+            TOOLS + "test_delegation_off_hides_and_refuses",
+        ),
+    ),
+    Promise(
+        "off refuses the delegating tools",
+        "server/tools.py",
+        'if call.mode == "off" and name in schemas.DELEGATING:',
+        "if False:",
+        (
+            TOOLS + "test_delegation_off_hides_and_refuses",
+            LISTING + "test_a_session_that_is_off_stays_off_whatever_the_server_says",
+        ),
+    ),
+    Promise(
+        "of several modes the strictest counts",
+        "server/mcp_server.py",
+        "return delegation_mode((settings.delegation, told), self.doors.engine.environ)",
+        "return delegation_mode((settings.delegation, told), {})",
+        (TOOLS + "test_of_several_modes_the_strictest_wins",),
+    ),
+    Promise(
+        "an answer stays under the limit",
+        "server/replies.py",
+        "page = text[offset : offset + limit]",
+        "page = text[offset:]",
+        (
+            TOOLS + "test_a_long_answer_is_cut_and_its_pages_join_to_the_whole",
+            "contracts/test_doors.py::test_an_answer_of_30_000_tokens_is_within_reach",
+        ),
+    ),
+    Promise(
+        "a full batch stays under the client's limit",
+        "server/replies.py",
+        "room_for_texts = max(0, PAGE - BLOCK * len(parts))",
+        "room_for_texts = 10**9",
+        ("server/test_replies.py::test_a_full_batch_fits_the_client",),
+    ),
+    Promise(
+        "programs find job, usage and cost in _meta",
+        "server/mcp_server.py",
+        '"_meta": reply.meta or None}',
+        '"_meta": None}',
+        (TOOLS + "test_a_delegated_task_comes_back_with_its_first_line",),
+    ),
+    Promise(
+        "no structured content hides the text",
+        "server/mcp_server.py",
+        '{"content": content, "isError": reply.error, "_meta": reply.meta or None}',
+        '{"content": content, "isError": reply.error, "_meta": reply.meta or None,\n'
+        '         "structuredContent": {"text": reply.text}}',
+        (TOOLS + "test_a_delegated_task_comes_back_with_its_first_line",),
+    ),
+    Promise(
+        "progress comes at least every ten seconds",
+        "server/following.py",
+        "            await report(*await progress(engine, jobs, len(waiters) - len(open_)))\n",
+        "",
+        (TOOLS + "test_progress_comes_at_least_every_ten_seconds",),
+    ),
+    Promise(
+        "the pause between two signs of life is short",
+        "server/following.py",
+        "EVERY = 5.0",
+        "EVERY = 50.0",
+        (TOOLS + "test_progress_comes_at_least_every_ten_seconds",),
+    ),
+    Promise(
+        "a failure names the job and the money",
+        "server/replies.py",
+        "        return Reply(failure(job, text), error=True, meta=meta(job))\n",
+        '        return Reply("failed", error=True, meta=meta(job))\n',
+        (
+            TOOLS + "test_a_failed_job_names_the_money_and_where_the_partial_text_is",
+            REAL + "test_the_users_cancel_is_a_clear_error_for_the_client",
+        ),
+    ),
+    Promise(
+        "a dropped connection of the handshake era leaves the job running",
+        "server/sessions.py",
+        "return self.handshake or self.told.forwarder",
+        "return self.told.forwarder",
+        (
+            TOOLS + "test_a_dropped_connection_leaves_the_job_running",
+            TOOLS + "test_a_client_that_cancels_ends_its_job",
+        ),
+    ),
+    Promise(
+        "fifty sessions are told apart",
+        "server/sessions.py",
+        "key = headers.get(MCP_SESSION) or SESSIONLESS + itself",
+        'key = "one"',
+        (HOST + "test_fifty_sessions_each_get_their_own_answer",),
+    ),
+    Promise(
+        "a batch of one session does not starve another's call",
+        "engine/calls/queue.py",
+        "self._lines[session] = line  # to the end: the others come first",
+        "self._lines[session] = line\n                self._lines.move_to_end(session, last=False)",
+        (
+            "engine/calls/test_queue.py::test_sessions_take_turns",
+            REAL + "test_a_batch_of_one_session_does_not_starve_another",
+        ),
+    ),
+)
+
+PORTS = (
+    Promise(
+        "a port that is taken is left to its holder",
+        "server/listener.py",
+        "for port in [wanted, *range(wanted + 1, min(wanted + PORTS_TRIED, 65536)), 0]:",
+        "for port in [wanted]:",
+        (HOST + "test_a_port_held_by_someone_else_is_left_to_them_and_said",),
+    ),
+    Promise(
+        "who holds the port is named",
+        "server/claim.py",
+        'return "another user\'s workers-tui" if ours else "another program"',
+        'return "another program"',
+        (HOST + "test_a_port_held_by_someone_else_is_left_to_them_and_said",),
+    ),
+    Promise(
+        "a record that kill -9 left misleads nobody",
+        "server/claim.py",
+        'return None if said is None else Other(record, str(said.get("kind", "")))',
+        'return Other(record, str((said or {}).get("kind", "")))',
+        (HOST + "test_a_stranger_on_the_recorded_port_never_sees_the_token",),
+    ),
+    Promise(
+        "a second dashboard looks on",
+        "server/claim.py",
+        "fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)",
+        "pass",
+        (HOST + "test_a_second_dashboard_is_a_viewer_until_the_first_leaves",),
+    ),
+    Promise(
+        "the viewer takes over when the first leaves",
+        "server/host.py",
+        '        self.message = ""\n        await self._serve()\n',
+        '        self.message = ""\n',
+        (HOST + "test_a_second_dashboard_is_a_viewer_until_the_first_leaves",),
+    ),
+    Promise(
+        "a background server gives way to a dashboard",
+        "server/host.py",
+        'gives_way = other is not None and other.kind == "background"',
+        "gives_way = False",
+        (
+            HOST + "test_a_background_server_gives_way_to_a_dashboard",
+            CHANGING + "test_a_dashboard_takes_over_from_a_background_server",
+        ),
+    ),
+    Promise(
+        "only a background server can be asked to leave",
+        "server/control.py",
+        'if self._host.kind != "background":',
+        "if False:",
+        (HOST + "test_only_a_background_server_can_be_asked_to_leave",),
+    ),
+    Promise(
+        "a server that gave way takes no new calls",
+        "server/mcp_server.py",
+        "if not self.doors.taking:",
+        "if False:",
+        (HOST + "test_a_server_that_gave_way_takes_no_new_calls_and_waits_for_its_jobs",),
+    ),
+    Promise(
+        "a server that gave way waits for its jobs",
+        "server/host.py",
+        "            await asyncio.sleep(0.1)\n        await asyncio.sleep(ANSWER_WAIT)\n",
+        "            break\n",
+        (HOST + "test_a_server_that_gave_way_takes_no_new_calls_and_waits_for_its_jobs",),
+    ),
+    Promise(
+        "a background server that nobody needs leaves",
+        "server/host.py",
+        "self.traffic.idle_for() < self._idle)",
+        "True)",
+        (HOST + "test_a_background_server_leaves_when_nobody_needs_it",),
+    ),
+    Promise(
+        "a connected client keeps the background server",
+        "server/gate.py",
+        "return 0.0 if self.open else time.monotonic() - self.last",
+        "return time.monotonic() - self.last",
+        (HOST + "test_a_background_server_leaves_when_nobody_needs_it",),
+    ),
+    Promise(
+        "a job without a client keeps the background server",
+        "server/host.py",
+        "return self.taking and (bool(self.running()) or",
+        "return self.taking and (",
+        (HOST + "test_a_job_without_a_client_keeps_the_background_server",),
+    ),
+    Promise(
+        "server.json goes with its server",
+        "server/host.py",
+        "remove_record(self.engine.home, os.getpid())",
+        "pass",
+        (HOST + "test_server_json_says_who_serves_and_is_removed",),
+    ),
+)
+
+STRANGERS = (
+    Promise(
+        "E4: quitting with an open event stream takes seconds",
+        "server/web.py",
+        "timeout_graceful_shutdown=GRACE,",
+        "timeout_graceful_shutdown=None,",
+        (HOST + "test_stopping_with_a_reader_that_never_reads_ends_in_seconds",),
+    ),
+    Promise(
+        "E4: whoever waits for an answer hears of the end",
+        "server/host.py",
+        "        await self._cancel_jobs(reason)\n        self._stop.set()",
+        "        self._stop.set()",
+        (HOST + "test_stopping_with_an_open_stream_and_a_call_answers_and_ends_in_seconds",),
+    ),
+    Promise(
+        "E6: another Host is misdirected",
+        "server/gate.py",
+        'if headers.get(b"host", b"").lower() not in self._hosts:',
+        "if False:",
+        (
+            GATE + "test_another_host_header_is_misdirected",
+            "contracts/test_doors.py::test_strangers_are_turned_away_before_any_tool_runs",
+        ),
+    ),
+    Promise(
+        "E6: a web page is refused",
+        "server/gate.py",
+        'if origin is not None and origin.removeprefix(b"http://") not in self._hosts:',
+        "if False:",
+        (
+            GATE + "test_a_web_page_is_refused",
+            "contracts/test_doors.py::test_strangers_are_turned_away_before_any_tool_runs",
+        ),
+    ),
+    Promise(
+        "E6: without the token nobody passes",
+        "server/gate.py",
+        "right = hmac.compare_digest(given.strip(), token)",
+        "right = True",
+        (
+            GATE + "test_without_the_token_nobody_passes",
+            GATE + "test_every_other_route_wants_the_token",
+            GATE + "test_a_rotated_token_counts_at_once",
+        ),
+    ),
+    Promise(
+        "E6: a home without a token opens to nobody",
+        "server/gate.py",
+        'return bool(token) and scheme.lower() == b"bearer" and right',
+        'return scheme.lower() == b"bearer" and right',
+        (GATE + "test_a_home_without_a_token_opens_to_nobody",),
+    ),
+    Promise(
+        "E6: every name of the loopback passes",
+        "server/gate.py",
+        'for name in ("127.0.0.1", "localhost", "[::1]", named)',
+        "for name in (named,)",
+        (GATE + "test_every_name_of_the_loopback_passes",),
+    ),
+    Promise(
+        "E9: nothing of the web server reaches the terminal",
+        "server/web.py",
+        "        log_config=None,\n        access_log=False,\n",
+        "",
+        (HOST + "test_nothing_of_the_web_server_reaches_the_terminal",),
+    ),
+    Promise(
+        "two requests with one id: the second is refused, the first comes home",
+        "server/request_ids.py",
+        "if key in self._used:",
+        "if False:",
+        (BODIES + "test_a_second_request_with_a_running_id_is_refused_and_the_first_comes_home",),
+    ),
+    Promise(
+        "two calls with one id on stdio: the second is refused",
+        "forwarder/bridge.py",
+        "if request_id in self._running or self._subscriptions.has(request_id):",
+        "if False:",
+        (
+            FRAMES + "test_a_second_call_with_a_running_id_is_refused",
+            NEWEST + "test_a_call_may_not_take_the_id_of_a_subscription",
+        ),
+    ),
+    Promise(
+        "garbage is answered and survived",
+        "forwarder/frames.py",
+        "    except (ValueError, RecursionError):\n        return Fault(PARSE_ERROR",
+        "    except KeyError:\n        return Fault(PARSE_ERROR",
+        (
+            FRAMES + "test_a_bad_frame_is_answered_and_survived",
+            FRAMES + "test_any_bytes_make_a_message_or_a_fault",
+        ),
+    ),
+    Promise(
+        "an id is a text or a whole number",
+        "forwarder/frames.py",
+        'if "id" in value and not proper_id(value["id"]):',
+        "if False:",
+        (
+            FRAMES + "test_a_bad_frame_is_answered_and_survived",
+            FRAMES + "test_any_json_makes_a_message_or_a_fault",
+        ),
+    ),
+    Promise(
+        "parameters are an object",
+        "forwarder/frames.py",
+        'if not isinstance(value.get("params", {}), dict):',
+        "if False:",
+        (
+            FRAMES + "test_a_bad_frame_is_answered_and_survived",
+            FRAMES + "test_any_json_makes_a_message_or_a_fault",
+        ),
+    ),
+    Promise(
+        "a frame without end is skipped whole",
+        "forwarder/frames.py",
+        "        if len(held) > longest:\n",
+        "        if False:\n",
+        (FRAMES + "test_a_frame_without_end_is_refused_and_skipped",),
+    ),
+    Promise(
+        "a huge call is refused by name before it is sent",
+        "forwarder/upstream.py",
+        "        if len(body) > LARGEST:\n",
+        "        if False:\n",
+        (FRAMES + "test_a_huge_call_is_refused_by_name",),
+    ),
+    Promise(
+        "an unknown method is an error",
+        "forwarder/bridge.py",
+        'self._output.send(frames.error(message["id"], frames.NO_METHOD, text))',
+        "pass",
+        (FRAMES + "test_a_bad_frame_is_answered_and_survived",),
+    ),
+    Promise(
+        "standard input that does not block is waited for",
+        "forwarder/frames.py",
+        "            select.select([fd], [], [])\n",
+        '            return b""\n',
+        (BRIDGE + "test_standard_input_that_does_not_block_is_waited_for",),
+    ),
+    Promise(
+        "a client that reads slowly gets every message whole",
+        "forwarder/frames.py",
+        "                    select.select([], [self._fd], [])",
+        "                    return",
+        (BRIDGE + "test_a_client_that_reads_slowly_gets_whole_messages",),
+    ),
+    Promise(
+        "what never left is told apart from what may have arrived",
+        "forwarder/wire.py",
+        "        raise NotSent(str(error)) from error",
+        "        raise Broken(str(error)) from error",
+        (WIRE + "test_nobody_listening_means_not_sent",),
+    ),
+    Promise(
+        "an answer that ends early is no answer",
+        "forwarder/wire.py",
+        "    if len(data) < size:\n",
+        "    if False:\n",
+        (WIRE + "test_an_answer_that_ends_early_means_broken",),
+    ),
+)
+
+PROMISES = (*FORWARDER, *BOTH_ERAS, *DIRECTORIES, *ANSWERS, *PORTS, *STRANGERS)
