@@ -15,12 +15,19 @@ from typing import Any, NamedTuple
 import msgspec
 
 from workers_tui.engine.transcripts.cells import CellKey, Sums, zone
-from workers_tui.engine.transcripts.index_rows import Gains, Row, add_to_cells
+from workers_tui.engine.transcripts.index_rows import (
+    Row,
+    Values,
+    add_to_cells,
+    differences,
+    sums_by_cell,
+)
 from workers_tui.engine.transcripts.index_tables import MIGRATIONS
 from workers_tui.engine.transcripts.messages import Merging
 from workers_tui.engine.transcripts.transcript_files import Source, TranscriptFile
 from workers_tui.engine.transcripts.transcript_lines import Loose, Message, hashed, seconds
-from workers_tui.engine.transcripts.transcripts import News, Place
+from workers_tui.engine.transcripts.transcript_place import Place
+from workers_tui.engine.transcripts.transcripts import News
 
 __all__ = ["MIGRATIONS", "CellKey", "FileNews", "apply", "places", "prepare_sources"]
 
@@ -62,10 +69,9 @@ def _move_days(conn: Connection) -> None:
         return
     conn.execute("INSERT OR REPLACE INTO note VALUES ('zone', ?)", (zone(),))
     conn.execute("DELETE FROM cell")
-    gains = Gains()
-    for values in conn.execute("SELECT * FROM message"):
-        gains.add(Row(*values), 1)
-    add_to_cells(conn, gains.sums())
+    rows = conn.execute("SELECT * FROM message")
+    while some := rows.fetchmany(20_000):  # a long history in one piece would fill the memory
+        add_to_cells(conn, sums_by_cell(some))
 
 
 def places(conn: Connection, source: int) -> dict[str, Place]:
@@ -114,12 +120,15 @@ class _Names:
             values = (name,) if parent is None else (parent, name)
             marks = ", ".join("?" * len(values))
             where = " AND ".join(f"{column} = ?" for column in columns.split(", "))
-            self.conn.execute(
+            made = self.conn.execute(
                 f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})",  # noqa: S608 - our names
                 values,
             )
-            found = self.conn.execute(f"SELECT id FROM {table} WHERE {where}", values)  # noqa: S608
-            (self.known[key],) = found.fetchone()
+            if made.rowcount and made.lastrowid:
+                self.known[key] = made.lastrowid
+            else:
+                found = self.conn.execute(f"SELECT id FROM {table} WHERE {where}", values)  # noqa: S608
+                (self.known[key],) = found.fetchone()
         return self.known[key]
 
 
@@ -217,23 +226,18 @@ class _Apply:
 
     def finish(self) -> dict[CellKey, Sums]:
         """Write what changed; returns what the cells gained."""
-        fresh: list[Row] = []
-        changed: list[Row] = []
-        gained = Gains()
+        fresh: list[Values] = []
+        changed: list[Values] = []
+        replaced: list[Values] = []
         for key in self._touched:
             old = self._old.get(key)
             if old is None:
-                row = self._new_row(key)
-                fresh.append(row)
-                gained.add(row, 1)
-                continue
-            row = self._changed_row(key, old)
-            if old != row:
+                fresh.append(self._new_row(key))
+            elif old != (row := self._changed_row(key, old)):
                 changed.append(row)
-                gained.add(row, 1)
-                gained.add(old, -1)
+                replaced.append(old)
         fresh.sort()  # keys are hashes: in their order the table's pages are written once
-        deltas = gained.sums()
+        deltas = differences(sums_by_cell(fresh + changed), sums_by_cell(replaced))
         marks = ",".join("?" * len(Row._fields))
         self._conn.executemany(f"INSERT OR REPLACE INTO message VALUES ({marks})", fresh + changed)  # noqa: S608
         links = [(self._name(name), self._keys[key]) for name, key in self._new_links()]
@@ -242,21 +246,21 @@ class _Apply:
             "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?)", self._read
         )
         add_to_cells(self._conn, deltas)
-        self._note_twins([row.key for row in fresh])
+        self._note_twins([row[0] for row in fresh])
         return deltas
 
     def _new_links(self) -> Iterator[tuple[str, str]]:
         return ((name, key) for name, key in self._merging.links.items() if key in self._touched)
 
-    def _new_row(self, key: str) -> Row:
+    def _new_row(self, key: str) -> Values:
         m = self._merging.messages[key]
         model = self._models.get(m.model)
         if model is None:
             model = self._models[m.model] = self._names.model(m.model)
         loose = msgspec.msgpack.encode((key, m.loose)) if m.loose is not None else None
-        return Row._make(
-            (self._keys[key], self._homes[key], model, seconds(m.at), m.input, m.output,
-             m.creation, m.creation_1h, m.read, m.web, m.flags, loose)
+        return (
+            self._keys[key], self._homes[key], model, seconds(m.at), m.input, m.output,
+            m.creation, m.creation_1h, m.read, m.web, m.flags, loose,
         )  # fmt: skip
 
     def _changed_row(self, key: str, old: Row) -> Row:

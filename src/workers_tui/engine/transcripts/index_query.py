@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from workers_tui.engine.transcripts.cells import CellKey, Sums, day_of, of_counts, step_of
+from workers_tui.engine.transcripts.cells import NOTHING, CellKey, Sums
+from workers_tui.engine.transcripts.index_rows import sums_by_cell
 from workers_tui.engine.transcripts.transcripts import News
 
 _SUMS = ", ".join(f"sum(c.{name})" for name in Sums._fields)
@@ -168,21 +169,14 @@ def twin_cells(conn: Connection, sources: Sequence[int]) -> list[tuple[CellKey, 
     """The messages that several directories of one owner hold, as negative sums."""
     marks = ",".join("?" * len(sources))
     rows = conn.execute(
-        "SELECT DISTINCT a.key, a.session, a.model, a.at, a.input, a.output, a.creation, "  # noqa: S608
-        "a.creation_1h, a.read, a.web, a.flags FROM twin t "
+        "SELECT DISTINCT a.* FROM twin t "  # noqa: S608
         "JOIN message a ON a.key = t.key JOIN session s ON s.id = a.session "
         "JOIN project p ON p.id = s.project JOIN message b ON b.key = t.other "
         "JOIN session sb ON sb.id = b.session JOIN project pb ON pb.id = sb.project "
         f"WHERE p.source IN ({marks}) AND pb.source IN ({marks})",
         (*sources, *sources),
     )
-    return [
-        (
-            CellKey(session, model, day_of(at), step_of(counts[0] + counts[2] + counts[4])),
-            Sums().minus(of_counts((counts[0], *counts[1:6]), counts[6])),
-        )
-        for _, session, model, at, *counts in rows
-    ]
+    return [(key, NOTHING.minus(sums)) for key, sums in sums_by_cell(rows).items()]
 
 
 def file_counts(conn: Connection, sources: Sequence[int]) -> FileCounts:

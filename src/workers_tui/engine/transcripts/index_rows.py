@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from workers_tui.engine.transcripts.cells import CellKey, Sums, day_of, flag_counts, step_of
-from workers_tui.engine.transcripts.transcript_lines import FINISHED
+from workers_tui.engine.transcripts.cells import (
+    NOTHING,
+    CellKey,
+    Counts,
+    Sums,
+    day_of,
+    step_of,
+    sums_of,
+)
 
 
 class Row(NamedTuple):
@@ -26,33 +35,25 @@ class Row(NamedTuple):
     loose: bytes | None
 
 
-class Gains:
-    """What cells gain, message by message; plain lists, for this runs for each."""
+Values = tuple[int, int, int, int, int, int, int, int, int, int, int, bytes | None]
+"""A row without the names, which cost as much as all the rest where every message passes."""
 
-    def __init__(self) -> None:
-        self._cells: dict[tuple[int, int, int, int], list[int]] = {}
 
-    def add(self, row: Row, sign: int) -> None:
-        """Add a message to its cell, or take it away."""
-        _, session, model, at, given, output, creation, creation_1h, read, web, flags, _ = row
-        cell = (session, model, day_of(at), step_of(given + creation + read))
-        sums = self._cells.get(cell)
-        if sums is None:
-            sums = self._cells[cell] = [0] * len(Sums._fields)
-        sums[0] += sign
-        sums[1] += sign * given
-        sums[2] += sign * output
-        sums[3] += sign * creation
-        sums[4] += sign * creation_1h
-        sums[5] += sign * read
-        sums[6] += sign * web
-        if flags != FINISHED:
-            for place, count in enumerate(flag_counts(flags), start=7):
-                sums[place] += sign * count
+def sums_by_cell(rows: Iterable[Values]) -> dict[CellKey, Sums]:
+    """What these messages are, cell by cell."""
+    cells: dict[tuple[int, int, int, int], list[Counts]] = defaultdict(list)
+    for row in rows:
+        cell = (row[1], row[2], day_of(row[3]), step_of(row[4] + row[6] + row[8]))
+        cells[cell].append(row[4:11])
+    return {CellKey(*cell): sums_of(counts) for cell, counts in cells.items()}
 
-    def sums(self) -> dict[CellKey, Sums]:
-        """What every cell gained."""
-        return {CellKey(*cell): Sums(*sums) for cell, sums in self._cells.items()}
+
+def differences(new: dict[CellKey, Sums], old: dict[CellKey, Sums]) -> dict[CellKey, Sums]:
+    """What cells gain when the messages of `new` take the place of those of `old`."""
+    gained = dict(new)
+    for cell, sums in old.items():
+        gained[cell] = gained.get(cell, NOTHING).minus(sums)
+    return gained
 
 
 def add_to_cells(conn: Connection, deltas: dict[CellKey, Sums]) -> None:

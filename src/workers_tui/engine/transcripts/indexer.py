@@ -23,8 +23,8 @@ from workers_tui.engine.transcripts.transcript_files import (
     file_at,
     list_files,
 )
+from workers_tui.engine.transcripts.transcript_place import Place
 from workers_tui.engine.transcripts.transcript_pool import Task, read_all
-from workers_tui.engine.transcripts.transcripts import Place
 
 T = TypeVar("T")
 Transact = Callable[[Callable[[Connection], T]], T]

@@ -5,15 +5,17 @@ For a home that cannot be written, and to check the index against.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
-from workers_tui.engine.transcripts.cells import NOTHING, Sums, day_of, of_counts, step_of
+from workers_tui.engine.transcripts.cells import Counts, day_of, step_of, sums_of
 from workers_tui.engine.transcripts.index_query import NO_FILES, CellRow, FileCounts
 from workers_tui.engine.transcripts.indexer import read_files
 from workers_tui.engine.transcripts.messages import Merging
 from workers_tui.engine.transcripts.transcript_files import Source, list_files
-from workers_tui.engine.transcripts.transcript_lines import seconds
+from workers_tui.engine.transcripts.transcript_lines import Message, seconds
 
 
 @dataclass(slots=True)
@@ -53,16 +55,22 @@ def _scan_owner(sources: list[Source], done: Scanned, processes: int | None) -> 
     done.rows += _rows(sources[0].owner, merging, homes, paths)
 
 
+_counts: Callable[[Message], Counts] = attrgetter(
+    "input", "output", "creation", "creation_1h", "read", "web", "flags"
+)
+
+
 def _rows(
     owner: str, merging: Merging, homes: dict[str, str], paths: dict[str, str]
 ) -> list[CellRow]:
-    cells: dict[tuple[str, str, str, int, int], Sums] = {}
+    cells: dict[tuple[str, str, str, int, int], list[Message]] = defaultdict(list)
     for key, m in merging.messages.items():
-        counts = (m.input, m.output, m.creation, m.creation_1h, m.read, m.web)
         step = step_of(m.input + m.creation + m.read)
-        cell = (homes[key], m.session, m.model, day_of(seconds(m.at)), step)
-        cells[cell] = cells.get(cell, NOTHING).plus(of_counts(counts, m.flags))
+        cells[homes[key], m.session, m.model, day_of(seconds(m.at)), step].append(m)
     return [
-        CellRow(owner, project, paths.get(project, ""), session, model, day, step, sums)
-        for (project, session, model, day, step), sums in cells.items()
-    ]
+        CellRow(
+            owner, project, paths.get(project, ""), session, model, day, step,
+            sums_of([*map(_counts, messages)]),
+        )
+        for (project, session, model, day, step), messages in cells.items()
+    ]  # fmt: skip

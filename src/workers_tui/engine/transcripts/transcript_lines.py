@@ -87,21 +87,24 @@ class Block(msgspec.Struct, gc=False):
 class LineMessage(msgspec.Struct, gc=False):
     """The message inside a line."""
 
-    id: str | None = None
     model: str | None = None
+    id: str | None = None
     content: list[Block] | str | None = None
     stop_reason: str | None = None
     usage: Usage | None = None
 
 
 class Line(msgspec.Struct, gc=False, rename={"request_id": "requestId"}):
-    """The part of a line that is always wanted. Every field here costs time."""
+    """The part of a line that is always wanted. Every field here costs time.
 
-    type: str | None = None
+    Fields stand in the order of the files, in which the decoder looks for them.
+    """
+
     message: LineMessage | None = None
     request_id: str | None = None
-    session: str | None = msgspec.field(default=None, name="sessionId")
+    type: str | None = None
     timestamp: str | None = None
+    session: str | None = msgspec.field(default=None, name="sessionId")
     api_error: bool | None = msgspec.field(default=None, name="isApiErrorMessage")
 
 
@@ -155,8 +158,15 @@ def message_of(line: Line, raw: bytes, session: str, at: str) -> Message:
         loose = _loose(line, names_of(raw), session)
         key = loose.lines[0]
     usage = message.usage
-    creation, creation_1h = _creation(usage)
-    tools = usage.server_tool_use
+    split, tools, speed = usage.cache_creation, usage.server_tool_use, usage.speed
+    creation, hour = usage.cache_creation_input_tokens or 0, 0
+    if split is not None:
+        hour = split.ephemeral_1h_input_tokens or 0
+        # What no split explains is kept for 5 minutes.
+        creation = max(creation, hour + (split.ephemeral_5m_input_tokens or 0))
+    flags = FINISHED if message.stop_reason is not None else 0
+    if speed is not None and speed != "standard":
+        flags |= FAST if speed == "fast" else ODD_SPEED
     return Message(
         key,
         at,
@@ -165,29 +175,12 @@ def message_of(line: Line, raw: bytes, session: str, at: str) -> Message:
         usage.input_tokens or 0,
         usage.output_tokens or 0,
         creation,
-        creation_1h,
+        hour,
         usage.cache_read_input_tokens or 0,
         (tools.web_search_requests or 0) if tools is not None else 0,
-        _flags(message.stop_reason, usage.speed),
+        flags,
         loose,
     )
-
-
-def _creation(usage: Usage) -> tuple[int, int]:
-    """Cache writes in all, and their one-hour part; what no split explains is 5 minutes."""
-    total = usage.cache_creation_input_tokens or 0
-    split = usage.cache_creation
-    if split is None:
-        return total, 0
-    hour = split.ephemeral_1h_input_tokens or 0
-    return max(total, hour + (split.ephemeral_5m_input_tokens or 0)), hour
-
-
-def _flags(stop_reason: str | None, speed: str | None) -> int:
-    flags = FINISHED if stop_reason is not None else 0
-    if speed is None or speed == "standard":
-        return flags
-    return flags | (FAST if speed == "fast" else ODD_SPEED)
 
 
 def _loose(line: Line, names: Names, session: str) -> Loose:

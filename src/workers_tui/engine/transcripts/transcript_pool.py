@@ -17,7 +17,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from workers_tui.engine.transcripts.transcripts import News, Place, Reader
+from workers_tui.engine.transcripts.transcript_place import Place
+from workers_tui.engine.transcripts.transcripts import News, Reader
 
 BLOCK = 4 << 20
 """Bytes of transcripts that are handed out at once."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from hashlib import blake2b
 
 import msgspec
 
@@ -33,6 +31,7 @@ from workers_tui.engine.transcripts.transcript_lines import (
     message_of,
     names_of,
 )
+from workers_tui.engine.transcripts.transcript_place import Place, go_on, tail
 
 PIECE = 1 << 18
 """Bytes read at once: what the processor keeps near while lines are looked for."""
@@ -40,31 +39,13 @@ LONGEST_LINE = 32 << 20
 """A longer line that may be an assistant's is skipped and counted as bad."""
 HEAD = 800
 """A line's type stands within so many bytes, or the whole line is looked through."""
-TAIL = 64
-"""Bytes before the offset whose hash tells that the file was rewritten."""
 
 BOM = b"\xef\xbb\xbf"
-OPEN, CLOSE, RETURN = 0x7B, 0x7D, 0x0D
-
-
-class Place(msgspec.Struct, array_like=True):
-    """How far a file was read."""
-
-    device: int = 0
-    inode: int = 0
-    offset: int = 0
-    """Start of the first line that was not read as a whole."""
-    tail: int = 0
-    """Hash of the bytes before the offset."""
-    mtime: int = 0
-    """Nanoseconds, when it was read."""
-    size: int = 0
-    delegates: bool = False
-    """A delegation was seen, so tool results are looked into."""
-    clock: str = ""
-    """Time of the newest message, for one that has none."""
-    torn: bool = False
-    """It ends in the middle of a line."""
+OPEN, CLOSE = 0x7B, 0x7D
+ANSWER = (b'{"model":"', b'{"id":"')
+"""How the inner object of an assistant's line begins; other lines are rarely so."""
+PROMPT = b'"type":"user","message":'
+"""What stands before it in a line of the user, of which most are tool results."""
 
 
 class News(msgspec.Struct, array_like=True):
@@ -101,15 +82,10 @@ class Reader:
         """
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            stat = os.fstat(fd)
-            start = _still(fd, stat, place)
-            fresh = place is None or start is None
-            now = Place(stat.st_dev, stat.st_ino) if start is None else start
-            now.clock = now.clock or _iso(stat.st_mtime)
+            now, fresh = go_on(fd, place)
             pass_ = _Pass(session, now)
-            now.size, now.mtime = stat.st_size, stat.st_mtime_ns
             self._run(fd, pass_)
-            now.tail = _tail(fd, now.offset)
+            now.tail = tail(fd, now.offset)
         finally:
             os.close(fd)
         return pass_.news(afresh=fresh)
@@ -151,25 +127,6 @@ class Reader:
         return False, have
 
 
-def _still(fd: int, stat: os.stat_result, place: Place | None) -> Place | None:
-    """A copy of the place when the file still begins with what was read, else None."""
-    if place is None or (stat.st_dev, stat.st_ino) != (place.device, place.inode):
-        return None
-    if stat.st_size < place.offset or _tail(fd, place.offset) != place.tail:
-        return None
-    return msgspec.structs.replace(place, torn=False)
-
-
-def _iso(moment: float) -> str:
-    return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")
-
-
-def _tail(fd: int, offset: int) -> int:
-    start = max(0, offset - TAIL)
-    digest = blake2b(os.pread(fd, offset - start, start), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)
-
-
 def passes_by(buffer: bytearray, start: int, end: int) -> bool:
     """True when the line's head proves that it is no assistant line.
 
@@ -199,28 +156,31 @@ class _Pass:
 
     def take(self, buffer: bytearray, start: int, end: int) -> int:
         """Look at every whole line; returns where the unfinished one starts."""
-        find, starts, view = buffer.find, buffer.startswith, memoryview(buffer)
+        find, starts, ends = buffer.find, buffer.startswith, buffer.endswith
+        view = memoryview(buffer)
         while (stop := find(b"\n", start, end)) >= 0:
-            # The tests of `passes_by`, written out: this runs for every line there is.
-            found = find(b'"type":"', start, start + HEAD)
-            if (
-                0 <= found < stop
-                and find(b"{", start + 1, found) < 0
-                and not starts(b'assistant"', found + 8)
-                and buffer[start] == OPEN
+            # This runs for every line there is; the order of the tests is that of their use.
+            inner = find(b"{", start + 1, stop)
+            if inner > 0 and starts(ANSWER, inner):
+                self._line(bytes(view[start:stop]))
+            elif (
+                buffer[start] == OPEN
                 and buffer[stop - 1] == CLOSE
+                and ((inner > 0 and ends(PROMPT, start, inner)) or passes_by(buffer, start, stop))
             ):
-                if self.place.delegates and find(b'"mcpMeta"', found, stop) >= 0:
+                if self.place.delegates and find(b'"mcpMeta"', start, stop) >= 0:
                     self._result(bytes(view[start:stop]))
-            elif 0 <= found < stop or self._matters(buffer, start, stop):
+            elif self._matters(buffer, start, stop):
                 self._line(bytes(view[start:stop]))
             start = stop + 1
         return start
 
     def _matters(self, buffer: bytearray, start: int, stop: int) -> bool:
-        """A line whose head tells no type may have usage, or look unlike a JSON object."""
+        """A line may have usage though its head tells no type, or look unlike a JSON object."""
         if stop - start < 2 or buffer[start] != OPEN or buffer[stop - 1] != CLOSE:
             return stop > start
+        if buffer.find(b'"type":"', start, min(stop, start + HEAD)) >= 0:
+            return True
         if buffer.find(b'"usage"', start, stop) >= 0:
             return True
         return self.place.delegates and buffer.find(b'"mcpMeta"', start, stop) >= 0
@@ -269,8 +229,11 @@ class _Pass:
             if message.usage is not None and not self._group.repeats(line):
                 self._message(line, raw)
             content = message.content
-            if content.__class__ is list and self._may_ask(content):
-                self._asks(line, raw)
+            if content.__class__ is list:
+                for block in content:
+                    if block.name is not None and (self.place.delegates or DELEGATE in block.name):
+                        self._asks(line, raw)
+                        break
 
     def _odd_line(self, raw: bytes) -> None:
         """A line that is no JSON: blank, marked with a BOM, or lost."""
