@@ -34,7 +34,8 @@ def test_a_worker_from_preset_to_removal(root: Path) -> None:
     assert "not finalized" in run("list")
     run("set-key", "glm", stdin=f"{KEY}\n")
     shown = run("list")
-    assert "ready" in shown
+    assert "untried: `workers-tui worker finalize glm` tries it" in shown
+    assert "ready" not in shown
     assert KEY not in shown
     assert "deleted" in run("remove", "glm", "--yes")
     assert not (root / "glm").exists()
@@ -78,7 +79,20 @@ async def test_a_local_worker_names_the_models_that_are_there(root: Path) -> Non
         said = await asyncio.to_thread(run, *arguments, "--sonnet", "qwen/qwen3.8-flash")
         assert "finalize local" in said
         assert "local is ready" in await asyncio.to_thread(run, "finalize", "local")
-    assert "ready" in run("list")
+        assert run("list").rstrip().endswith(" ready")
+        await asyncio.to_thread(run, "set-key", "local", stdin=KEY)
+        assert "untried" in run("list"), "it was another key that was tried"
+
+
+def test_what_failed_is_not_called_ready(root: Path) -> None:
+    run("create", "mine", "--preset", "custom", "--base-url", "http://127.0.0.1:9", "--sonnet", "m")
+    run("set-key", "mine", stdin=KEY)
+    with pytest.raises(WorkFailed):
+        run("finalize", "mine")
+    shown = run("list")
+    assert "failed when last tried: http://127.0.0.1:9 cannot be reached" in shown
+    assert "ready" not in shown
+    assert KEY not in (root / "mine" / "finalized.json").read_text()
 
 
 def test_without_a_running_ollama_that_is_said(root: Path) -> None:

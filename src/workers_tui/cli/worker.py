@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 
 import click
 
 from workers_tui.engine.agents.identities import Identities, Identity, find_root, preset_named
 from workers_tui.engine.agents.presets import PRESETS
+from workers_tui.engine.agents.trial import Trial
 from workers_tui.engine.errors import ConfigError, WorkFailed
 
 SHOWN_MODELS = 20
@@ -99,7 +101,13 @@ def finalize(name: str) -> None:
     # See `_pulled` for the late import.
     from workers_tui.engine.agents.identity_check import IdentityCheck
 
-    checked = asyncio.run(IdentityCheck(_identities().get(name)).run())
+    identities = _identities()
+    identity = identities.get(name)
+    checked = asyncio.run(IdentityCheck(identity).run())
+    wrong = next((one.text for one in checked.findings if one.fatal and not one.ok), "")
+    if not identity.problem:
+        with contextlib.suppress(OSError):  # it is told below; only `worker list` forgets it
+            identities.note_trial(identity, Trial(checked.ok, wrong))
     for finding in checked.findings:
         sign = "ok  " if finding.ok else "FAIL" if finding.fatal else "note"
         click.echo(f"{sign} {finding.text}")
@@ -119,8 +127,19 @@ def list_workers() -> None:
 
 
 def _row(identity: Identity) -> str:
-    state = identity.problem or "ready"
-    return f"{identity.name:<16} {identity.model or '-':<28} {identity.base_url or '-':<36} {state}"
+    return (
+        f"{identity.name:<16} {identity.model or '-':<28} {identity.base_url or '-':<36} "
+        f"{_state(identity)}"
+    )
+
+
+def _state(identity: Identity) -> str:
+    again = f"`workers-tui worker finalize {identity.name}` tries it"
+    if identity.problem:
+        return identity.problem
+    if identity.trial is None:
+        return f"untried: {again}"
+    return "ready" if identity.trial.ok else f"failed when last tried: {identity.trial.said}"
 
 
 @worker.command()

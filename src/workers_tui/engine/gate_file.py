@@ -82,4 +82,4 @@ class GateFile:
     def _workers(self) -> tuple[str, ...]:
         names = self._board.names(Topic.WORKER)
         views = {name: self._board.get(Key(Topic.WORKER, name)) for name in names}
-        return tuple(sorted(name for name, view in views.items() if view.state == "ready"))
+        return tuple(sorted(name for name, view in views.items() if view.usable))

@@ -14,6 +14,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from workers_tui.engine.agents.identity import (
     view_of,
 )
 from workers_tui.engine.agents.presets import BY_NAME, Preset
+from workers_tui.engine.agents.trial import FILE, Trial, read_trial, write_trial
 from workers_tui.engine.errors import ConfigError, WrongUse
 from workers_tui.engine.settings.names import nearest_words
 from workers_tui.home.files import make_private_dir, write_atomic
@@ -61,11 +63,13 @@ class Identities:
         return [one.name for one in entries if (one / "settings.json").exists()]
 
     def stamp(self) -> tuple[tuple[str, int], ...]:
-        """Changes when an identity is made, changed or removed."""
+        """Changes when an identity is made, changed, tried or removed."""
         found = []
         for name in self.names():
             with contextlib.suppress(OSError):
                 found.append((name, (self.root / name / "settings.json").stat().st_mtime_ns))
+            with contextlib.suppress(OSError):
+                found.append((name, (self.root / name / FILE).stat().st_mtime_ns))
         return tuple(found)
 
     def all(self) -> list[Identity]:
@@ -103,12 +107,17 @@ class Identities:
         except json.JSONDecodeError as wrong:
             problem = f"settings.json line {wrong.lineno}: {wrong.msg}"
             return Identity(name, path, problem=problem)
-        except (OSError, ValueError) as wrong:
+        except (OSError, ValueError, RecursionError) as wrong:
             return Identity(name, path, problem=f"settings.json cannot be read: {wrong}")
         env = raw.get("env") if isinstance(raw, dict) else None
         if not isinstance(env, dict):
             return Identity(name, path, problem="settings.json has no `env` object")
-        return identity_of(name, path, {str(key): str(value) for key, value in env.items()}, raw)
+        identity = identity_of(name, path, {str(k): str(v) for k, v in env.items()}, raw)
+        return replace(identity, trial=read_trial(path, identity.asked_for))
+
+    def note_trial(self, identity: Identity, trial: Trial) -> None:
+        """Keep how a round trip with this identity ended."""
+        write_trial(identity.path, identity.asked_for, trial)
 
     def create(
         self,
@@ -194,7 +203,7 @@ SHORTEST_KEY = 5
 def _raw(path: Path) -> dict[str, Any]:
     try:
         raw = json.loads((path / "settings.json").read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError) as wrong:
+    except (OSError, ValueError, RecursionError) as wrong:
         raise ConfigError(f"{path / 'settings.json'} cannot be read: {wrong}") from None
     if not isinstance(raw, dict):
         raise ConfigError(f"{path / 'settings.json'} holds no JSON object")

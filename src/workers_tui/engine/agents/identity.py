@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from workers_tui.engine.agents.presets import FLAT_RATE, HEADER_KEY, host_of, price_source
+from workers_tui.engine.agents.trial import Trial
 from workers_tui.engine.settings.keys import can_be_sent
 from workers_tui.engine.settings.providers import is_address, is_loopback
 
@@ -35,6 +36,8 @@ class Identity:
     """A flat rate pays: calls cost nothing more, the list price is shown beside."""
     problem: str | None = None
     """Why it cannot be used, in words."""
+    trial: Trial | None = None
+    """The last real round trip with these settings; None when there was none."""
 
     @property
     def loopback(self) -> bool:
@@ -56,6 +59,22 @@ class Identity:
         """The model for small tasks."""
         return self.models.get("HAIKU") or self.model
 
+    @property
+    def asked_for(self) -> dict[str, str]:
+        """What a trial is about: address, key and models."""
+        return {**self.models, "url": self.base_url, "key": self.key}
+
+    @property
+    def word(self) -> str:
+        """`ready`, `untried`, `failed`, `not finalized` or `broken`."""
+        if self.key == PLACEHOLDER:
+            return "not finalized"
+        if self.problem:
+            return "broken"
+        if self.trial is None:
+            return "untried"
+        return "ready" if self.trial.ok else "failed"
+
     def headers(self) -> dict[str, str]:
         """How the key is shown to the provider."""
         if not self.key:
@@ -74,10 +93,12 @@ class WorkerView:
     model: str
     small_model: str
     state: str
-    """`ready`, `not finalized` or `broken`."""
+    """`ready`, `untried`, `failed` (when last tried), `not finalized` or `broken`."""
     problem: str | None = None
     plan: bool = False
     loopback: bool = False
+    usable: bool = True
+    """It has all that a job needs."""
     running: int = 0
     """Jobs at work now."""
     month_pico: int = 0
@@ -122,18 +143,17 @@ def view_of(
     identity: Identity, running: int = 0, month_pico: int = 0, month_jobs: int = 0
 ) -> WorkerView:
     """What may be shown of an identity."""
-    state = "broken" if identity.problem else "ready"
-    if identity.key == PLACEHOLDER:
-        state = "not finalized"
+    failed = identity.trial.said if identity.word == "failed" and identity.trial else None
     return WorkerView(
         identity.name,
         identity.base_url,
         identity.model,
         identity.small_model,
-        state,
-        identity.problem,
+        identity.word,
+        identity.problem or failed,
         identity.plan,
         identity.loopback,
+        identity.problem is None,
         running,
         month_pico,
         month_jobs,
