@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from workers_tui.engine.agents.agent_events import Did, Ended, Happening, Progress, Said
+from workers_tui.engine.agents.agent_events import (
+    LONGEST_WAIT,
+    Did,
+    Ended,
+    Happening,
+    Progress,
+    Said,
+)
 from workers_tui.engine.agents.agent_trace import StepKind
 
 RECORDED = Path(__file__).parents[2] / "data" / "agent_events"
@@ -61,18 +71,54 @@ def test_every_recorded_run_ends_with_its_result(path: Path) -> None:
     assert isinstance(found[-1], Ended)
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        {},
-        {"type": "assistant"},
-        {"type": "assistant", "message": {"content": "text"}},
-        {"type": "user", "message": {"content": [7, {"type": "tool_result"}]}},
-        {"type": "stream_event", "event": None},
-        {"type": "system", "subtype": "api_retry"},
-        {"type": "result", "permission_denials": None},
-        {"type": "what", "is": "this"},
-    ],
+FIELDS = (
+    "message", "content", "text", "event", "delta", "id", "name", "input", "tool_use_id",
+    "tool_name", "tool_input", "is_error", "parent_tool_use_id", "description",
+)  # fmt: skip
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=6)
+    ),
+    max_leaves=12,
 )
-def test_strange_events_break_nothing(event: dict[str, object]) -> None:
-    list(Progress().feed(event))
+KINDS = ("assistant", "user", "stream_event", "system", "result")
+SUBTYPES = ("init", "api_retry", "compact_boundary", "task_started", "success")
+BLOCKS = ("text", "tool_use", "tool_result")
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.sampled_from(KINDS), st.sampled_from(SUBTYPES), st.sampled_from(BLOCKS), st.data())
+def test_strange_events_break_nothing(
+    kind: str, subtype: str, block: str, data: st.DataObject
+) -> None:
+    strange = st.fixed_dictionaries(
+        {"type": st.just(block)}, optional=dict.fromkeys(FIELDS, ANYTHING)
+    )
+    event: dict[str, Any] = {
+        "type": kind,
+        "subtype": subtype,
+        "message": data.draw(st.fixed_dictionaries({"content": st.lists(strange)}) | ANYTHING),
+        "event": data.draw(st.fixed_dictionaries({"delta": ANYTHING}) | ANYTHING),
+        "retry_delay_ms": data.draw(ANYTHING),
+        "session_id": data.draw(ANYTHING),
+        "claude_code_version": data.draw(ANYTHING),
+        "description": data.draw(ANYTHING),
+        "parent_tool_use_id": data.draw(ANYTHING),
+        "permission_denials": data.draw(st.lists(strange) | ANYTHING),
+    }
+    progress = Progress()
+    for happening in progress.feed(event):
+        if isinstance(happening, Did):
+            assert {type(happening.text), type(happening.name)} == {str}
+            assert isinstance(happening.agent, str | None)
+    assert progress.retry_in is None or 0 <= progress.retry_in <= LONGEST_WAIT
+    assert isinstance(progress.session, str | None)
+    assert progress.summary()
+
+
+def test_what_has_another_kind_than_the_event_before_is_not_lost() -> None:
+    progress = Progress()
+    list(progress.feed({"type": "stream_event", "event": ["what"]}))
+    said = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "still here"}}
+    assert list(progress.feed({"type": "stream_event", "event": said})) == [Said("still here")]

@@ -70,9 +70,9 @@ async def test_stop_interrupts_first() -> None:
     assert not alive(4102)
 
 
-async def test_kill_ends_one_that_ignores_the_interrupt() -> None:
+async def test_one_that_ignores_the_interrupt_is_killed() -> None:
     async with guarded(program(4103, "time.sleep(60)", at_interrupt=DEAF)) as (process, control):
-        os.write(control, child_guard.KILL)
+        os.write(control, child_guard.STOP)
         assert await asyncio.wait_for(process.wait(), 10) == 128 + signal.SIGKILL
     assert not alive(4103)
 

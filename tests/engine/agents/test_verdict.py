@@ -76,3 +76,22 @@ def test_an_empty_answer_is_none() -> None:
 def test_a_truncated_answer_is_marked() -> None:
     assert judge({**GOOD, "stop_reason": "max_tokens"}, Circumstances()).truncated
     assert not judge(GOOD, Circumstances()).truncated
+
+
+@pytest.mark.parametrize("strange", [None, 5, "x", [], [1], {}, {"a": 1}, 10**400, True])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "result", "is_error", "subtype", "terminal_reason", "errors", "stop_reason",
+        "api_error_status", "total_cost_usd",
+    ],
+)  # fmt: skip
+def test_a_strange_result_is_judged_all_the_same(name: str, strange: object) -> None:
+    verdict = judge({**GOOD, name: strange}, Circumstances())
+    assert isinstance(verdict.text, str)
+    assert verdict.own_cost_usd is None or verdict.own_cost_usd < 10
+    assert verdict.failure is None or str(verdict.failure)
+
+
+def test_an_answer_that_is_no_text_is_none() -> None:
+    assert isinstance(judge({**GOOD, "result": [1, 2]}, Circumstances()).failure, WorkFailed)

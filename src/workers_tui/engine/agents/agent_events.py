@@ -18,6 +18,9 @@ from workers_tui.engine.agents.agent_trace import TEXT_KEPT, StepKind
 INPUT_KEYS = ("file_path", "command", "pattern", "path", "url", "query", "description", "prompt")
 """What of a tool's input says most about the call."""
 
+LONGEST_WAIT = 86_400.0
+"""Seconds; a longer wait before a retry is not believed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Said:
@@ -83,28 +86,28 @@ class Progress:
             yield Ended(event)
 
     def _partial(self, event: Mapping[str, Any]) -> Iterator[Happening]:
-        raw = event.get("event") or {}
+        raw = object_of(event.get("event"))
         if event.get("parent_tool_use_id") is not None:
             return
         if raw.get("type") == "message_start":
             self._silent = True
-        delta = raw.get("delta") or {}
-        if delta.get("type") == "text_delta" and delta.get("text"):
+        delta = object_of(raw.get("delta"))
+        if delta.get("type") == "text_delta" and (text := text_of(delta.get("text"))):
             gap = "\n\n" if self._silent and self._spoke else ""
             self._silent, self._spoke = False, True
-            yield Said(gap + delta["text"])
+            yield Said(gap + text)
 
     def _assistant(self, event: Mapping[str, Any]) -> Iterator[Happening]:
-        message = event.get("message") or {}
-        agent = event.get("parent_tool_use_id")
+        message = object_of(event.get("message"))
+        agent = _agent(event)
         if message.get("model") == "<synthetic>":
             return  # the client's own words about an error; the result has them too
         if agent is None and str(message.get("id")) not in self._messages:
             self._messages.add(str(message.get("id")))
             self.turns += 1
         for block in _blocks(message):
-            if block.get("type") == "text" and block.get("text"):
-                yield Did(StepKind.TEXT, block["text"][:TEXT_KEPT], agent=agent)
+            if block.get("type") == "text" and (text := text_of(block.get("text"))):
+                yield Did(StepKind.TEXT, text[:TEXT_KEPT], agent=agent)
             elif block.get("type") == "tool_use":
                 yield self._call(block, agent)
 
@@ -116,21 +119,19 @@ class Progress:
         return Did(StepKind.TOOL, text[:TEXT_KEPT], name, agent=agent)
 
     def _results(self, event: Mapping[str, Any]) -> Iterator[Happening]:
-        for block in _blocks(event.get("message") or {}):
+        for block in _blocks(object_of(event.get("message"))):
             if block.get("type") == "tool_result":
                 name = self._tools.get(str(block.get("tool_use_id")), "")
                 text = result_text(block.get("content"))[:TEXT_KEPT]
-                ok = not block.get("is_error")
-                agent = event.get("parent_tool_use_id")
-                yield Did(StepKind.RESULT, text, name, ok, agent)
+                yield Did(StepKind.RESULT, text, name, not block.get("is_error"), _agent(event))
 
     def _system(self, event: Mapping[str, Any]) -> Iterator[Happening]:
         subtype = event.get("subtype")
         if subtype == "init":
-            self.session = event.get("session_id") or self.session
-            self.version = event.get("claude_code_version") or self.version
+            self.session = text_of(event.get("session_id")) or self.session
+            self.version = text_of(event.get("claude_code_version")) or self.version
         elif subtype == "api_retry":
-            self.retry_in = wait = float(event.get("retry_delay_ms") or 0) / 1000
+            self.retry_in = wait = _seconds(event.get("retry_delay_ms"))
             status = event.get("error_status") or "no answer"
             self.last_action = (
                 f"attempt {event.get('attempt')} failed ({status}), waits {wait:.0f} s"
@@ -139,10 +140,10 @@ class Progress:
         elif subtype == "compact_boundary":
             yield Did(StepKind.NOTE, "the conversation was summarised to make room", "compaction")
         elif subtype == "task_started":
-            yield Did(StepKind.NOTE, str(event.get("description") or ""), "subagent")
+            yield Did(StepKind.NOTE, text_of(event.get("description")), "subagent")
 
     def _denials(self, event: Mapping[str, Any]) -> Iterator[Happening]:
-        for denial in event.get("permission_denials") or []:
+        for denial in objects_of(event.get("permission_denials")):
             name, text = str(denial.get("tool_name")), input_text(denial.get("tool_input"))
             self.denied.append(one_line(f"{name} {text}", 80))
             yield Did(StepKind.DENIED, text[:TEXT_KEPT], name, ok=False)
@@ -156,10 +157,33 @@ class Progress:
         return ", ".join(parts)
 
 
+def object_of(value: Any) -> dict[str, Any]:
+    """The value, if it is an object: a program that is not ours may say anything."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects_of(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def text_of(value: Any) -> str:
+    """The value, if it is a text."""
+    return value if isinstance(value, str) else ""
+
+
 def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else []
-    return [block for block in blocks if isinstance(block, dict)]
+    return objects_of(message.get("content"))
+
+
+def _agent(event: Mapping[str, Any]) -> str | None:
+    return text_of(event.get("parent_tool_use_id")) or None
+
+
+def _seconds(milliseconds: Any) -> float:
+    """A wait as it is told; what is no number, or none that makes sense, is none."""
+    told = isinstance(milliseconds, int | float) and 0 <= milliseconds <= LONGEST_WAIT * 1000
+    return milliseconds / 1000 if told else 0.0
 
 
 def input_text(raw: Any) -> str:
@@ -176,5 +200,4 @@ def result_text(content: Any) -> str:
     """The text of a tool's result."""
     if isinstance(content, str):
         return content
-    parts = content if isinstance(content, list) else []
-    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
+    return "\n".join(text_of(part.get("text")) for part in objects_of(content))

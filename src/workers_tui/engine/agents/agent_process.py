@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -19,8 +21,18 @@ from workers_tui.engine.agents import child_guard
 from workers_tui.engine.agents.agent_launch import Launch, arguments, environment
 from workers_tui.engine.errors import WorkFailed
 
-LONGEST_EVENT = 64 * 1024 * 1024
+LONGEST_EVENT = 16 * 1024 * 1024
+"""Bytes; a longer one is skipped, for reading it would hold up everything else."""
 STDERR_KEPT = 4000
+HELD_WAIT = 4.0
+"""Seconds for the rest of its output once it has ended: whoever escaped may hold it open."""
+LOOK_EVERY = 1.0
+LOOK_SOON = 0.02
+"""Seconds between looks whether it has ended, while it works and once it is to end."""
+IN_A_ROW = 64
+"""Lines taken before others have their turn."""
+HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
+"""May be half of a surrogate pair, which no file and no table takes."""
 
 
 class AgentProcess:
@@ -64,23 +76,20 @@ class AgentProcess:
         """Of the guard, under which everything of the agent lives."""
         return self._process.pid
 
-    async def say(self, message: Mapping[str, Any]) -> None:
-        """Write one line to its standard input; a closed one is no error."""
+    def say(self, message: Mapping[str, Any]) -> None:
+        """Give it one line, without waiting until it reads it: it may never do so."""
         stdin = self._process.stdin
-        if stdin is None or stdin.is_closing():
-            return
-        with contextlib.suppress(ConnectionError):
+        if stdin is not None and not stdin.is_closing():
             stdin.write(json.dumps(message).encode() + b"\n")
-            await stdin.drain()
 
-    async def prompt(self, text: str) -> None:
+    def prompt(self, text: str) -> None:
         """Give it a user's message."""
-        await self.say({"type": "user", "message": {"role": "user", "content": text}})
+        self.say({"type": "user", "message": {"role": "user", "content": text}})
 
-    async def interrupt(self) -> None:
+    def interrupt(self) -> None:
         """Ask it to stop what it does; its tools are killed by itself."""
         request = {"subtype": "interrupt"}
-        await self.say({"type": "control_request", "request_id": "stop", "request": request})
+        self.say({"type": "control_request", "request_id": "stop", "request": request})
 
     def close_input(self) -> None:
         """No further message comes: it ends after its turn."""
@@ -88,64 +97,68 @@ class AgentProcess:
             self._process.stdin.close()
 
     async def events(self) -> AsyncIterator[dict[str, Any]]:
-        """Its events as they come, to the end of its output; what is no JSON is skipped."""
+        """Its events as they come, to the end of its output; what is none is skipped."""
         stdout = self._process.stdout
         if stdout is None:
             return
-        while True:
+        for number in itertools.count():
             try:
                 line = await stdout.readline()
             except ValueError:  # longer than any event is
                 continue
             if not line:
                 return
-            with contextlib.suppress(ValueError):
-                event = json.loads(line)
-                if isinstance(event, dict):
-                    yield event
+            if (event := read_event(line)) is not None:
+                yield event
+            if number % IN_A_ROW == 0:
+                await asyncio.sleep(0)  # lines that are there already make nobody wait
 
     def signal_stop(self) -> None:
         """SIGINT, three seconds, then SIGKILL to everything below the guard."""
-        self._tell(child_guard.STOP)
-
-    def signal_kill(self) -> None:
-        """SIGKILL to everything below the guard."""
-        self._tell(child_guard.KILL)
-
-    def _tell(self, word: bytes) -> None:
         with contextlib.suppress(OSError):
-            os.write(self._control, word)
+            os.write(self._control, child_guard.STOP)
 
-    async def ended(self) -> int:
-        """Wait until nothing of it is left; returns the exit code."""
-        code = await self._process.wait()
-        await self._drain
-        return code
+    async def gone(self) -> None:
+        """Wait until it has ended and all that it said must have come."""
+        await self._exit(LOOK_EVERY)
+        await asyncio.sleep(HELD_WAIT)
+
+    async def _exit(self, every: float) -> None:
+        """Wait until it has ended. asyncio would wait for whoever holds its pipes, too."""
+        while self._process.returncode is None:  # noqa: ASYNC110 - nothing else rings for it
+            await asyncio.sleep(every)
+
+    async def leave(self, patience: float) -> None:
+        """Let it end by itself for a while; what it still says is read and dropped."""
+        self.close_input()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                await self._read_out()
+                await self._exit(LOOK_SOON)
 
     async def stop(self, grace: float) -> int:
         """Interrupt, then signals; on return nothing of it is left."""
         if self._process.returncode is None:
-            await self.interrupt()
-            self.close_input()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(grace):
-                    await self._read_out()
-                    await self._process.wait()
+            self.interrupt()
+            await self.leave(grace)
         return await self.stop_now()
 
     async def stop_now(self) -> int:
-        """Signals at once; on return nothing of it is left."""
+        """Signals at once; on return nothing of it is left. Returns the exit code."""
         if self._process.returncode is None:
             self.signal_stop()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(child_guard.GRACE + child_guard.SWEEP + 2):
-                    await self._process.wait()
+                    await self._exit(LOOK_SOON)
         if self._process.returncode is None:
             self._process.send_signal(signal.SIGKILL)  # the guard hangs: its pipe and tree go
-        return await self.ended()
+        await self._exit(LOOK_SOON)
+        await asyncio.wait({self._drain}, timeout=HELD_WAIT)
+        return self._process.returncode or 0
 
     def close(self) -> None:
         """Let go of the control pipe; the guard ends what still runs."""
+        self._drain.cancel()
         with contextlib.suppress(OSError):
             os.close(self._control)
         self._control = -1
@@ -165,3 +178,15 @@ class AgentProcess:
         stderr = self._process.stderr
         while stderr is not None and (raw := await stderr.read(4096)):
             self._stderr = (self._stderr + raw)[-STDERR_KEPT:]
+
+
+def read_event(line: bytes) -> dict[str, Any] | None:
+    """One line as an event; None when it is none. Every text in it can be written down."""
+    text = line.decode("utf-8", errors="replace")
+    try:
+        event = json.loads(text)
+        if HALF_PAIR.search(text):
+            event = json.loads(json.dumps(event, ensure_ascii=False).encode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) else None

@@ -128,9 +128,10 @@ class AgentRun:
         try:
             await asyncio.to_thread(prepare, launch)
             process = await AgentProcess.start(launch, self._parts.environ)
-            await process.prompt(prompt)
+            process.prompt(prompt)
             await self._follow(process, account)
-            await self._leave(process)
+            if self._result is not None:
+                await process.leave(self._limits.linger)
         finally:
             code = await asyncio.shield(self._end(process, account, launch))
         known = Circumstances(
@@ -143,8 +144,9 @@ class AgentRun:
         try:
             return 0 if process is None else await self._end_process(process)
         finally:
-            launch.token_file.unlink(missing_ok=True)
             await self._metering.close(account)
+            with contextlib.suppress(OSError):  # it opens nothing any more
+                launch.token_file.unlink()
 
     async def _end_process(self, process: AgentProcess) -> int:
         try:
@@ -160,16 +162,19 @@ class AgentRun:
             return
         text = self._text(self._job.result_path)
         reading = asyncio.ensure_future(self._read(process, account, text))
-        failing = asyncio.ensure_future(account.failed.wait())
+        others = [
+            asyncio.ensure_future(account.failed.wait()),
+            asyncio.ensure_future(process.gone()),
+        ]
         try:
             async with asyncio.timeout(self._limits.total):
-                await asyncio.wait({reading, failing}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({reading, *others}, return_when=asyncio.FIRST_COMPLETED)
         except TimeoutError:
             account.fail(f"the run took longer than {self._limits.total / 60:.0f} minutes")
         finally:
-            failing.cancel()
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
+            for task in (reading, *others):
+                task.cancel()
+            await asyncio.gather(reading, *others, return_exceptions=True)
             await text.close()
         if reading.done() and not reading.cancelled():
             reading.result()
@@ -233,15 +238,6 @@ class AgentRun:
             usage=account.usage,
             cost=account.cost,
         )
-
-    async def _leave(self, process: AgentProcess) -> None:
-        """Let it end by itself after its result; one that lingers is ended by us."""
-        if self._result is None:
-            return
-        process.close_input()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._limits.linger):
-                await process.ended()
 
     async def finish(self, verdict: Verdict) -> None:
         """Put the last words in the result's place and commit the counts."""

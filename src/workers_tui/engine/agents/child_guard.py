@@ -21,8 +21,6 @@ from pathlib import Path
 
 STOP = b"s"
 """Interrupt, wait, kill."""
-KILL = b"k"
-"""Kill at once."""
 GRACE = 3.0
 """Seconds between SIGINT and SIGKILL."""
 SWEEP = 3.0
@@ -113,7 +111,7 @@ class Guard:
             ready, _, _ = select.select(watched, [], [], self._patience())
             if self._control in ready:
                 said = os.read(self._control, 16)
-                self.kill() if KILL in said else self.stop()
+                self.stop()
                 watched = [one for one in watched if said or one != self._control]
             if self._wake in ready:
                 os.read(self._wake, 4096)

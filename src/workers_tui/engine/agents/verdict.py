@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workers_tui.engine.errors import Incomplete, UpstreamFailed, WorkFailed
+from workers_tui.engine.money import MOST_USD
 
 GO_ON = "delegate_followup goes on from here"
 
@@ -44,15 +45,15 @@ def judge(result: Mapping[str, Any] | None, known: Circumstances) -> Verdict:
     """The verdict on a run."""
     if result is None:
         return Verdict("", _without_result(known))
-    text = str(result.get("result") or "")
-    own = result.get("total_cost_usd")
+    said = result.get("result")
+    text = said if isinstance(said, str) else ""
     stop = result.get("stop_reason")
     return Verdict(
         text,
         _failure(result, text, known),
         stop == "max_tokens",
         stop if isinstance(stop, str) else None,
-        float(own) if isinstance(own, int | float) else None,
+        _dollars(result.get("total_cost_usd")),
     )
 
 
@@ -80,9 +81,13 @@ def _failure(result: Mapping[str, Any], text: str, known: Circumstances) -> Work
         return UpstreamFailed(
             _joined(words, known.trouble), status=status if isinstance(status, int) else None
         )
-    if reason not in {None, "completed"}:
+    if reason is not None and reason != "completed":
         return Incomplete(f"the agent broke off ({reason}); {GO_ON}")
     return None if text.strip() else WorkFailed("no answer: the agent ended without a word")
+
+
+def _dollars(own: Any) -> float | None:
+    return float(own) if isinstance(own, int | float) and 0 <= own <= MOST_USD else None
 
 
 def _joined(words: str, trouble: str | None) -> str:
