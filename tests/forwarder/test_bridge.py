@@ -152,7 +152,12 @@ def test_a_client_that_reads_slowly_gets_whole_messages() -> None:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     big = {"text": "x" * 1_000_000}
-    sender = threading.Thread(target=lambda: (Output(writing).send(big), os.close(writing)))
+
+    def send() -> None:
+        Output(writing).send(big)
+        os.close(writing)
+
+    sender = threading.Thread(target=send)
     sender.start()
     with os.fdopen(reading, "rb") as client:
         assert json.loads(client.readline()) == big

@@ -15,6 +15,7 @@ import queue
 import sys
 import tempfile
 import time
+from collections import ChainMap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -37,8 +38,11 @@ def main(arguments: list[str]) -> int:
         workers: queue.Queue[Copy] = queue.Queue()
         for number in range(given.jobs):
             workers.put(Copy(Path(place) / str(number)))
+        copies = list(workers.queue)
         with ThreadPoolExecutor(given.jobs) as pool:
-            good = list(pool.map(lambda one: _shown(one, workers), wanted))
+            shares = [_tests(wanted)[number :: given.jobs] for number in range(given.jobs)]
+            before = dict(ChainMap(*pool.map(outcomes, copies, shares)))
+            good = list(pool.map(lambda one: _shown(one, before, workers), wanted))
     print(f"{sum(good)} of {len(good)} promises are proven")
     return 0 if all(good) else 1
 
@@ -49,6 +53,11 @@ def table(area: str) -> tuple[Promise, ...]:
     return promises
 
 
+def _tests(promises: list[Promise]) -> list[str]:
+    """All tests that are named, once each and side by side where they share a file."""
+    return sorted({test for promise in promises for test in promise.tests})
+
+
 def _given(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="proof", description=__doc__)
     parser.add_argument("areas", nargs="*", metavar="AREA", help=", ".join(AREAS))
@@ -57,11 +66,11 @@ def _given(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _shown(promise: Promise, workers: queue.Queue[Copy]) -> bool:
+def _shown(promise: Promise, before: dict[str, bool], workers: queue.Queue[Copy]) -> bool:
     copy = workers.get()
     began = time.monotonic()
     try:
-        wrong = doubts(promise, copy)
+        wrong = doubts(promise, before, copy)
     finally:
         workers.put(copy)
     mark = "NOT PROVEN" if wrong else "ok"
@@ -71,10 +80,12 @@ def _shown(promise: Promise, workers: queue.Queue[Copy]) -> bool:
     return not wrong
 
 
-def doubts(promise: Promise, copy: Copy) -> list[str]:
-    """What keeps a promise from being proven; nothing when it is."""
+def doubts(promise: Promise, before: dict[str, bool], copy: Copy) -> list[str]:
+    """What keeps a promise from being proven; nothing when it is.
+
+    `before` is how the tests ended with everything in place.
+    """
     source = copy.place / "src" / "workers_tui"
-    before = outcomes(copy, promise.tests)
     wrong = [f"{test} does not pass" for test in promise.tests if not _all(of(test, before))]
     if wrong:
         return wrong

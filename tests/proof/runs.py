@@ -10,8 +10,9 @@ from collections.abc import Iterable
 
 from tests.proof.copies import Copy, environment
 
-PATIENCE = 300.0
-"""Seconds for all tests of one run; a change may make a program wait for ever."""
+PATIENCE = 120.0
+EACH = 20.0
+"""Seconds for a run, and for each of its tests; a change may make a program wait for ever."""
 OPTIONS = (
     *("-q", "-rA", "--tb=no", "--timeout", "45"),
     *("-p", "no:randomly", "-p", "no:cacheprovider", "-p", "no:xdist"),
@@ -35,7 +36,7 @@ def outcomes(copy: Copy, tests: Iterable[str]) -> dict[str, bool]:
         start_new_session=True,
     )
     try:
-        said, _ = process.communicate(timeout=PATIENCE)
+        said, _ = process.communicate(timeout=PATIENCE + EACH * len(wanted))
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         said, _ = process.communicate()
