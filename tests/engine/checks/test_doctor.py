@@ -70,7 +70,10 @@ async def test_a_refused_key_is_named_with_its_command(home: Home, tmp_path: Pat
     scenario = scenario_of({"keys": ["another"]})
     async with Simulator(scenario) as provider, engine_with(home, provider.url, tmp_path) as engine:
         checks = await checks_of(engine)
-    assert checks["key openrouter"].fix == "workers-tui key set openrouter"
+    assert checks["key openrouter"].fix == (
+        "correct OPENROUTER_API_KEY where it is set, or unset it and "
+        "run `workers-tui key set openrouter`"
+    )
     assert not checks["key openrouter"].ok
     assert KEY not in checks["key openrouter"].detail
 
@@ -80,7 +83,23 @@ async def test_a_missing_key_is_named_with_both_ways_to_get_one(home: Home, tmp_
     async with engine_with(home, url, tmp_path, key=None) as engine:
         check = (await checks_of(engine))["key openrouter"]
     assert not check.ok
-    assert check.fix == "workers-tui key set openrouter or workers-tui login"
+    assert check.detail == "missing"
+    assert check.fix == "run `workers-tui key set openrouter` or `workers-tui login`"
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("key", ["sk-or-schlüssel", "sk or", "sk\x7f"])
+async def test_a_key_that_cannot_be_sent_is_not_called_missing(
+    home: Home, tmp_path: Path, key: str, kept: bool
+) -> None:
+    if kept:
+        home.keys_json.write_text(json.dumps({"openrouter": key}))
+    url = "http://127.0.0.1:9/api/v1"
+    async with engine_with(home, url, tmp_path, key=None if kept else key) as engine:
+        check = (await checks_of(engine))["key openrouter"]
+    assert not check.ok
+    assert check.detail == "it holds blanks, line ends or special characters inside"
+    assert (check.fix or "").startswith("run `" if kept else "correct OPENROUTER_API_KEY")
 
 
 async def test_a_used_up_key_is_a_failure_with_its_figures(home: Home, tmp_path: Path) -> None:

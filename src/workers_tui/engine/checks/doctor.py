@@ -21,7 +21,7 @@ from workers_tui.engine.engine import Engine
 from workers_tui.engine.errors import KeyRejected, SandboxRefused, UpstreamFailed, WorkersError
 from workers_tui.engine.files.sandbox import Sandbox
 from workers_tui.engine.money import to_usd
-from workers_tui.engine.settings.providers import Provider
+from workers_tui.engine.settings.providers import DEFAULT, Provider
 from workers_tui.engine.settings.settings import Tier
 
 OLDEST_PYTHON = (3, 11)
@@ -72,33 +72,35 @@ async def _provider(engine: Engine, provider: Provider) -> list[Check]:
     """Its key, whether it answers, and what is left on the key."""
     name = provider.name
     key = engine.providers.key_or_none(provider)
-    if key is None and not provider.loopback:
-        login = " or workers-tui login" if name == "openrouter" else ""
-        return [
-            Check(
-                f"key {name}", ok=False, detail="missing", fix=f"workers-tui key set {name}{login}"
-            )
-        ]
+    fault = engine.providers.fault(provider)
+    if fault or (key is None and not provider.loopback):
+        return [_no_key(engine, provider, f"it {fault}" if fault else "missing")]
     headers = {} if key is None else {"Authorization": f"Bearer {key}"}
     what = "key" if provider.routes else "models"
     try:
         await engine.upstream.get_json(name, f"{provider.base_url}/{what}", headers)
     except UpstreamFailed as error:
         if error.status != NOT_FOUND:  # a gateway without this page answers all the same
-            return [_refused(provider, error, has_key=key is not None)]
+            mending = engine.providers.mending(provider)
+            return [_refused(provider, error, mending if key is not None else "")]
     checks = [Check(f"provider {name}", ok=True, detail=f"answers at {provider.base_url}")]
     if key is not None:
         checks.append(await _key(engine, provider))
     return checks
 
 
-def _refused(provider: Provider, error: UpstreamFailed, *, has_key: bool) -> Check:
+def _no_key(engine: Engine, provider: Provider, said: str) -> Check:
+    """There is none, or one that cannot be sent."""
+    login = " or `workers-tui login`" if provider.name == DEFAULT else ""
+    fix = f"{engine.providers.mending(provider)}{login}"
+    return Check(f"key {provider.name}", ok=False, detail=said, fix=fix)
+
+
+def _refused(provider: Provider, error: UpstreamFailed, mending: str) -> Check:
+    """`mending` says what to do about the key, where there is one."""
     name = provider.name
-    if isinstance(error, KeyRejected) or (has_key and error.status in UNAUTHORIZED):
-        return Check(
-            f"key {name}", ok=False, detail=f"not accepted: {error}",
-            fix=f"workers-tui key set {name}",
-        )  # fmt: skip
+    if isinstance(error, KeyRejected) or (mending and error.status in UNAUTHORIZED):
+        return Check(f"key {name}", ok=False, detail=f"not accepted: {error}", fix=mending)
     fix = f"start it, or correct base_url of {name} in models.json"
     if not provider.loopback:
         fix = f"check the network and the proxy settings; {provider.base_url} must be reachable"
@@ -110,7 +112,7 @@ async def _key(engine: Engine, provider: Provider) -> Check:
     try:
         usage = await Bills(engine.providers, engine.upstream).key(provider.name)
     except WorkersError as error:
-        return Check(name, ok=False, detail=str(error), fix=f"workers-tui key set {provider.name}")
+        return Check(name, ok=False, detail=str(error), fix=engine.providers.mending(provider))
     if usage is None or usage.limit_pico is None:
         return Check(name, ok=True, detail="accepted, no limit of its own")
     left = usage.remaining_pico or 0

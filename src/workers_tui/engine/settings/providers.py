@@ -142,12 +142,24 @@ class Providers:
             raise KeyRejected(
                 f"there is no key for {name}: run `workers-tui key set {name}`{places}"
             )
-        if key is not None and not can_be_sent(key):
-            raise KeyRejected(
-                f"the key for {name} holds blanks, line ends or special characters inside: "
-                f"run `workers-tui key set {name}`"
-            )
+        fault = self.fault(provider)
+        if fault:
+            raise KeyRejected(f"the key for {name} {fault}: {self.mending(provider)}")
         return key
+
+    def fault(self, provider: Provider) -> str | None:
+        """Why its key cannot be sent; None when it can be, or when there is none."""
+        key = self._kept_key(provider)
+        if key is None or can_be_sent(key):
+            return None
+        return "holds blanks, line ends or special characters inside"
+
+    def mending(self, provider: Provider) -> str:
+        """What to do about a key that is not taken: a variable wins over what is kept."""
+        command = f"run `workers-tui key set {provider.name}`"
+        if self._named_key(provider):
+            return f"correct {provider.key_env} where it is set, or unset it and {command}"
+        return command
 
     def key_or_none(self, provider: Provider) -> str | None:
         """The key, when there is one that can be sent."""
@@ -156,8 +168,11 @@ class Providers:
 
     def _kept_key(self, provider: Provider) -> str | None:
         """The key from the environment, else from keys.json."""
-        said = self._environ.get(provider.key_env, "").strip() if provider.key_env else ""
-        return said or read_keys(self._home).get(provider.name)
+        return self._named_key(provider) or read_keys(self._home).get(provider.name)
+
+    def _named_key(self, provider: Provider) -> str:
+        """The key that the provider's variable holds."""
+        return self._environ.get(provider.key_env, "").strip() if provider.key_env else ""
 
     def pause(self, name: str, why: str) -> None:
         """Send nothing to a provider until the user resumes; said once."""
