@@ -44,8 +44,10 @@ class Setting:
 
     @property
     def environ(self) -> dict[str, str]:
-        """For every program here."""
-        return {**os.environ, "CLAUDE_CONFIG_DIR": str(self.tree), "TZ": "UTC"}
+        """For every program here; ours may keep its bytecode, as it does where it is installed."""
+        mine = {**os.environ, "CLAUDE_CONFIG_DIR": str(self.tree), "TZ": "UTC"}
+        mine.pop("PYTHONDONTWRITEBYTECODE", None)
+        return mine
 
     def peer(self) -> list[str]:
         """The peer, as its users run it."""

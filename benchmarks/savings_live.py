@@ -16,7 +16,7 @@ from workers_tui.engine.events import Events
 from workers_tui.engine.spending.schema import STORE_MIGRATIONS
 from workers_tui.engine.store.store import Store
 from workers_tui.engine.transcripts.follow_transcripts import FollowOptions, TranscriptFollower
-from workers_tui.engine.transcripts.savings import SavingsView
+from workers_tui.engine.transcripts.savings_view import SavingsView
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home
 

@@ -13,7 +13,7 @@ from tests.peers.stage import ARCHITECT, Begin, Stage, beginning, staged
 from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.engine import Engine
 from workers_tui.engine.transcripts.follow_transcripts import FollowOptions, TranscriptFollower
-from workers_tui.engine.transcripts.savings import SavingsView
+from workers_tui.engine.transcripts.savings_view import SavingsView
 from workers_tui.home.notices import read_notices
 from workers_tui.home.places import Home
 from workers_tui.simulator.simulator import Simulator

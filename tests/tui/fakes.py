@@ -34,7 +34,8 @@ from workers_tui.engine.spending.ledger import Totals
 from workers_tui.engine.spending.spend import Spend
 from workers_tui.engine.transcripts.cells import Sums
 from workers_tui.engine.transcripts.job_savings import JobSaving
-from workers_tui.engine.transcripts.savings import DayPoint, Figures, Period, SavingsView, Tokens
+from workers_tui.engine.transcripts.savings import Figures, Tokens
+from workers_tui.engine.transcripts.savings_view import DayPoint, Period, SavingsView
 from workers_tui.engine.usage import Usage
 from workers_tui.home.places import Home
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
@@ -67,6 +66,7 @@ def print_json(value: object) -> None:
 
 def log_to_file(home: Home) -> None:
     """Send every log line and warning to the home's log; none reaches the terminal."""
+    import logging
     from logging.handlers import RotatingFileHandler
 
     handler = RotatingFileHandler(

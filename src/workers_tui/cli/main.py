@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import keyword
-import logging
 import os
 import sys
 from contextlib import suppress
@@ -147,6 +146,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def ended_by(error: Exception) -> int:
     """Say what nobody foresaw: the machine refused, or a defect of ours."""
+    import logging  # late: what ends well without a log starts sooner
+
     if isinstance(error, OSError) and error.errno in MACHINE_REFUSES:
         return refused_by_machine(error)
     if not logging.root.handlers:
@@ -156,6 +157,8 @@ def ended_by(error: Exception) -> int:
 
 def refused_by_machine(error: OSError) -> int:
     """Say what could not be written: it is no defect of ours. Without a file it is the output."""
+    import logging  # late, as above
+
     logging.getLogger(__name__).info("the machine refused", exc_info=error)
     where = error.filename or "the output"
     with suppress(OSError):
@@ -166,6 +169,8 @@ def refused_by_machine(error: OSError) -> int:
 
 def own_defect(defect: Exception) -> int:
     """Say in a line that it is ours; the log has the rest."""
+    import logging  # late, as above
+
     logging.getLogger(__name__).critical("a defect of our own", exc_info=defect)
     said = " ".join(f"{type(defect).__name__}: {defect}".split())
     click.echo(f"workers-tui: ended by an error of its own ({said}); the log says more", err=True)

@@ -21,7 +21,7 @@ from workers_tui.engine.money import Cost, CostSource, from_usd
 from workers_tui.engine.spending.schema import STORE_MIGRATIONS
 from workers_tui.engine.store.store import Store
 from workers_tui.engine.transcripts.follow_transcripts import FollowOptions, TranscriptFollower
-from workers_tui.engine.transcripts.savings import SavingsView
+from workers_tui.engine.transcripts.savings_view import SavingsView
 from workers_tui.engine.usage import Usage
 from workers_tui.home.notices import read_notices
 from workers_tui.home.places import Home

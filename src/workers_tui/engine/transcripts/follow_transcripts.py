@@ -34,14 +34,12 @@ from workers_tui.engine.transcripts.index import MIGRATIONS
 from workers_tui.engine.transcripts.indexer import Indexer, Refreshed
 from workers_tui.engine.transcripts.job_savings import Links
 from workers_tui.engine.transcripts.notices import notices_of
-from workers_tui.engine.transcripts.savings import (
-    SavingsView,
-)
 from workers_tui.engine.transcripts.savings_book import Book, Names
 from workers_tui.engine.transcripts.savings_facts import links_of, unmatched_workers
 from workers_tui.engine.transcripts.savings_gather import gather
 from workers_tui.engine.transcripts.savings_report import report_json
 from workers_tui.engine.transcripts.savings_store import was_tried
+from workers_tui.engine.transcripts.savings_view import SavingsView
 from workers_tui.engine.transcripts.transcript_bell import Bell
 from workers_tui.engine.transcripts.transcript_files import Source, find_sources
 from workers_tui.home.files import read_json

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
-from workers_tui.engine.jobs.job import Job, JobKind, JobState
 from workers_tui.engine.money import Pico, from_usd
 from workers_tui.engine.pricing.price import Price
+
+if TYPE_CHECKING:
+    from workers_tui.engine.jobs.job import Job
 
 MILLION = 10**6
 CHARS_PER_TOKEN = 4
@@ -86,6 +89,9 @@ def _worth(count: int, rate: Decimal) -> Pico:
 
 def kept_out(job: Job, chars_back: int | None, again: Sequence[str] = ()) -> int:
     """Tokens of the files that a finished call read, less those that came back."""
+    # Late: a report over transcripts alone starts without the classes of jobs.
+    from workers_tui.engine.jobs.job import JobKind, JobState
+
     if job.kind is not JobKind.CALL or job.state is not JobState.DONE:
         return 0
     sent = sum(one.bytes for one in job.sent if one.path not in again)

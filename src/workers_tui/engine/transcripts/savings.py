@@ -13,20 +13,24 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TYPE_CHECKING, NamedTuple
 
-from workers_tui.engine.jobs.job import Job
-from workers_tui.engine.money import Pico, from_usd
+from workers_tui.engine.money import PER_USD, Pico, from_usd
 from workers_tui.engine.pricing.price import Price
 from workers_tui.engine.transcripts.cells import NOTHING, Sums, prompt_in, total
 from workers_tui.engine.transcripts.index_query import CellRow
 from workers_tui.engine.transcripts.job_savings import JobSaving
 from workers_tui.engine.transcripts.transcript_files import MANAGER
 
+if TYPE_CHECKING:
+    from workers_tui.engine.jobs.job import Job
+
 PriceOf = Callable[[str, int], Price | None]
 """Model and day to a price."""
-PriceKey = tuple[str, int, int]
-"""Model, day and price step: what decides on the rates of a cell."""
-MILLION = 10**6
+Amount = int | Decimal
+"""Pico-dollars: whole wherever the prices are, which is quicker."""
+PICO_A_TOKEN = PER_USD // 10**6
+"""What a dollar per million tokens is, in pico-dollars a token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,78 +86,6 @@ class Delegated:
     pending_calls: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
-    """Some span of time, or one session."""
-
-    figures: Figures
-    manager: Tokens
-    """Claude's own work in it, over all sessions."""
-
-
-@dataclass(frozen=True, slots=True)
-class DayPoint:
-    """One day in the plot."""
-
-    day: int
-    """As an ordinal."""
-    manager_fresh: int
-    worker_fresh: int
-    manager_pico: Pico
-    worker_pico: Pico
-
-
-@dataclass(frozen=True, slots=True)
-class SavingsView:
-    """What the dashboard shows (board, Topic.SAVINGS)."""
-
-    today: Period
-    all_time: Period
-    session: Period | None = None
-    """The session that delegated last."""
-    session_id: str | None = None
-    days: tuple[DayPoint, ...] = ()
-    """The newest days, oldest first."""
-    workers: tuple[tuple[str, Tokens], ...] = ()
-    """All time, by worker identity: what their own transcripts show."""
-    models: tuple[tuple[str, Tokens], ...] = ()
-    """All time, the manager's models, most work first."""
-    lost_money: tuple[JobSaving, ...] = ()
-    """Jobs that cost more than they saved, newest first."""
-    warnings: tuple[str, ...] = ()
-    """What the user should know about these figures, a line each."""
-
-    @property
-    def shown(self) -> Figures:
-        """Today's figures, or those of all time while nothing was delegated today."""
-        return self.today.figures if self.today.figures.jobs else self.all_time.figures
-
-    @property
-    def percent(self) -> float | None:
-        """The workers' part of the work."""
-        return self.shown.percent
-
-    @property
-    def kept_out_tokens(self) -> int:
-        """Tokens that never entered Claude's context."""
-        return self.shown.kept_out_tokens
-
-    @property
-    def sessions(self) -> int:
-        """Sessions that delegated."""
-        return self.shown.sessions
-
-    @property
-    def net_low_pico(self) -> Pico | None:
-        """Net dollars at cache-read price."""
-        return self.shown.net_low_pico
-
-    @property
-    def net_high_pico(self) -> Pico | None:
-        """Net dollars at input price."""
-        return self.shown.net_high_pico
-
-
 def tokens(rows: Iterable[CellRow], price_of: PriceOf) -> Tokens:
     """Sum of some cells, with their cost."""
     return tokens_by(rows, lambda _: "", price_of).get("", Tokens())
@@ -163,23 +95,24 @@ def tokens_by(
     rows: Iterable[CellRow], key: Callable[[CellRow], str], price_of: PriceOf
 ) -> dict[str, Tokens]:
     """Sums by some key, with their costs."""
-    groups: dict[str, dict[PriceKey, list[Sums]]] = defaultdict(lambda: defaultdict(list))
+    groups: dict[str, list[CellRow]] = defaultdict(list)
     for row in rows:
-        groups[key(row)][row.model, row.day, row.step].append(row.sums)
-    return {name: _priced(groups[name], price_of) for name in sorted(groups)}
+        groups[key(row)].append(row)
+    costs = _TokenCosts()
+    return {name: _priced(groups[name], price_of, costs) for name in sorted(groups)}
 
 
-def _priced(parts: Mapping[PriceKey, Sequence[Sums]], price_of: PriceOf) -> Tokens:
-    cost, unpriced, whole = Decimal(0), set(), []
-    for (model, day, step), some in parts.items():
-        sums = some[0] if len(some) == 1 else total(some)
-        whole.append(sums)
-        price = price_of(model, day)
+def _priced(rows: Sequence[CellRow], price_of: PriceOf, costs: _TokenCosts) -> Tokens:
+    cost: Amount = 0
+    unpriced = set()
+    for row in rows:
+        price = price_of(row.model, row.day)
         if price is None:
-            unpriced.add(model)
+            unpriced.add(row.model)
         else:
-            cost += cost_of(sums, price, step)
-    return Tokens(total(whole), from_usd(cost), tuple(sorted(unpriced)))
+            cost += costs.of(price, row.step).over(row.sums)
+    pico = cost if isinstance(cost, int) else from_usd(cost / PER_USD)
+    return Tokens(total(row.sums for row in rows), pico, tuple(sorted(unpriced)))
 
 
 def add_tokens(parts: Iterable[Tokens]) -> Tokens:
@@ -192,19 +125,53 @@ def add_tokens(parts: Iterable[Tokens]) -> Tokens:
     )
 
 
-def cost_of(sums: Sums, price: Price, step: int) -> Decimal:
-    """Dollars for messages whose prompts all passed the same price steps."""
+class _TokenCost(NamedTuple):
+    """What one token costs in messages whose prompts all passed the same price steps."""
+
+    input: Amount
+    output: Amount
+    creation: Amount
+    creation_1h: Amount
+    read: Amount
+
+    def over(self, sums: Sums) -> Amount:
+        """What all of these cost."""
+        return (
+            sums.input * self.input
+            + sums.output * self.output
+            + (sums.creation - sums.creation_1h) * self.creation
+            + sums.creation_1h * self.creation_1h
+            + sums.read * self.read
+        )
+
+
+class _TokenCosts:
+    """The costs of a token by price and step, each worked out once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], tuple[Price, _TokenCost]] = {}
+        """The price is kept so that its id stays its own; hashing prices takes longer."""
+
+    def of(self, price: Price, step: int) -> _TokenCost:
+        """What a token costs at this price, past so many steps."""
+        key = (id(price), step)
+        if key not in self._known:
+            self._known[key] = (price, _token_cost(price, step))
+        return self._known[key][1]
+
+
+def _token_cost(price: Price, step: int) -> _TokenCost:
     rates = price.rates_for(prompt_in(step))
     read = rates.input if rates.cache_read is None else rates.cache_read
     write = rates.input if rates.cache_write is None else rates.cache_write
     write_1h = write if rates.cache_write_1h is None else rates.cache_write_1h
-    return (
-        sums.input * rates.input
-        + sums.output * rates.output
-        + sums.read * read
-        + (sums.creation - sums.creation_1h) * write
-        + sums.creation_1h * write_1h
-    ) / MILLION
+    return _TokenCost(*map(_amount, (rates.input, rates.output, write, write_1h, read)))
+
+
+def _amount(usd_per_million: Decimal) -> Amount:
+    pico = usd_per_million * PICO_A_TOKEN
+    whole = int(pico)
+    return whole if whole == pico else pico
 
 
 def figures(

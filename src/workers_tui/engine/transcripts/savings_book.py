@@ -18,18 +18,10 @@ from workers_tui.engine.pricing.price import Price
 from workers_tui.engine.transcripts.cells import NOTHING, CellKey, Sums
 from workers_tui.engine.transcripts.index_query import CellRow
 from workers_tui.engine.transcripts.job_savings import JobSaving, Links, job_savings
-from workers_tui.engine.transcripts.savings import (
-    DayPoint,
-    Figures,
-    Period,
-    SavingsView,
-    Tokens,
-    add_tokens,
-    figures,
-    tokens,
-)
+from workers_tui.engine.transcripts.savings import Figures, Tokens, add_tokens, figures, tokens
 from workers_tui.engine.transcripts.savings_facts import job_day
 from workers_tui.engine.transcripts.savings_report import session_prices
+from workers_tui.engine.transcripts.savings_view import DayPoint, Period, SavingsView
 from workers_tui.engine.transcripts.transcript_files import MANAGER
 
 _Folded = dict[tuple[str, str], Tokens]

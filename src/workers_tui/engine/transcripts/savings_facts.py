@@ -7,16 +7,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from sqlite3 import Connection
+from typing import TYPE_CHECKING
 
-from workers_tui.engine.jobs.job import Job
 from workers_tui.engine.transcripts import index_query
 from workers_tui.engine.transcripts.cells import day_of
 from workers_tui.engine.transcripts.index_query import NO_FILES, CellRow, FileCounts
 from workers_tui.engine.transcripts.job_savings import Links
-from workers_tui.engine.transcripts.savings import (
-    Delegated,
-)
+from workers_tui.engine.transcripts.savings import Delegated
 from workers_tui.engine.transcripts.transcript_files import MANAGER
+
+if TYPE_CHECKING:
+    from workers_tui.engine.jobs.job import Job
 
 SAME_PLACE_SLACK = 300
 """Seconds that a worker may go on after the manager's last message."""

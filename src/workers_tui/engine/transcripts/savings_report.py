@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from typing import Any
 
 from workers_tui.engine.money import json_usd
@@ -85,11 +86,17 @@ def session_prices(
 
     `asking` are the cells of the sessions that are asked about.
     """
-    best = main_models(asking)
-    overall = main_models(row._replace(session="") for row in rows).get("")
+
+    @cache
+    def best() -> dict[str, tuple[str, int]]:
+        return main_models(asking)
+
+    @cache
+    def overall() -> tuple[str, int] | None:
+        return main_models(row._replace(session="") for row in rows).get("")
 
     def find(session: str | None) -> Price | None:
-        model = (best.get(session) if session else None) or overall
+        model = (best().get(session) if session else None) or overall()
         return prices.find(*model) if model else None
 
     return find

@@ -9,7 +9,7 @@ from workers_tui.tui import safe, words
 from workers_tui.tui.lines import LineView, Part, Row, row
 
 if TYPE_CHECKING:
-    from workers_tui.engine.transcripts.savings import SavingsView as Savings
+    from workers_tui.engine.transcripts.savings_view import SavingsView as Savings
 
 
 class SavingsView(LineView):

@@ -16,8 +16,9 @@ from workers_tui.tui.panes.savings import FORMULA, net, nothing_yet, warned
 
 if TYPE_CHECKING:
     from workers_tui.engine.transcripts.job_savings import JobSaving
-    from workers_tui.engine.transcripts.savings import DayPoint, Figures, Period, Tokens
-    from workers_tui.engine.transcripts.savings import SavingsView as Savings
+    from workers_tui.engine.transcripts.savings import Figures, Tokens
+    from workers_tui.engine.transcripts.savings_view import DayPoint, Period
+    from workers_tui.engine.transcripts.savings_view import SavingsView as Savings
 
 NAME = 21
 DAYS = 14

@@ -19,7 +19,7 @@ from workers_tui.tui.screens.face import Face
 if TYPE_CHECKING:
     from workers_tui.engine.calls.tiers import TierView
     from workers_tui.engine.spending.spend import Spend
-    from workers_tui.engine.transcripts.savings import SavingsView as Savings
+    from workers_tui.engine.transcripts.savings_view import SavingsView as Savings
 
 
 class RightColumn(Face):

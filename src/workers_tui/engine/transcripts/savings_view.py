@@ -1,0 +1,81 @@
+"""What the dashboard shows of the savings: values under one key of the board."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workers_tui.engine.money import Pico
+from workers_tui.engine.transcripts.job_savings import JobSaving
+from workers_tui.engine.transcripts.savings import Figures, Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Some span of time, or one session."""
+
+    figures: Figures
+    manager: Tokens
+    """Claude's own work in it, over all sessions."""
+
+
+@dataclass(frozen=True, slots=True)
+class DayPoint:
+    """One day in the plot."""
+
+    day: int
+    """As an ordinal."""
+    manager_fresh: int
+    worker_fresh: int
+    manager_pico: Pico
+    worker_pico: Pico
+
+
+@dataclass(frozen=True, slots=True)
+class SavingsView:
+    """What the dashboard shows (board, Topic.SAVINGS)."""
+
+    today: Period
+    all_time: Period
+    session: Period | None = None
+    """The session that delegated last."""
+    session_id: str | None = None
+    days: tuple[DayPoint, ...] = ()
+    """The newest days, oldest first."""
+    workers: tuple[tuple[str, Tokens], ...] = ()
+    """All time, by worker identity: what their own transcripts show."""
+    models: tuple[tuple[str, Tokens], ...] = ()
+    """All time, the manager's models, most work first."""
+    lost_money: tuple[JobSaving, ...] = ()
+    """Jobs that cost more than they saved, newest first."""
+    warnings: tuple[str, ...] = ()
+    """What the user should know about these figures, a line each."""
+
+    @property
+    def shown(self) -> Figures:
+        """Today's figures, or those of all time while nothing was delegated today."""
+        return self.today.figures if self.today.figures.jobs else self.all_time.figures
+
+    @property
+    def percent(self) -> float | None:
+        """The workers' part of the work."""
+        return self.shown.percent
+
+    @property
+    def kept_out_tokens(self) -> int:
+        """Tokens that never entered Claude's context."""
+        return self.shown.kept_out_tokens
+
+    @property
+    def sessions(self) -> int:
+        """Sessions that delegated."""
+        return self.shown.sessions
+
+    @property
+    def net_low_pico(self) -> Pico | None:
+        """Net dollars at cache-read price."""
+        return self.shown.net_low_pico
+
+    @property
+    def net_high_pico(self) -> Pico | None:
+        """Net dollars at input price."""
+        return self.shown.net_high_pico
