@@ -14,6 +14,7 @@ from tests.tui.fakes import FakeEngine, fill
 
 from workers_tui.cli.common import log_to_file
 from workers_tui.cli.dashboard import run_dashboard
+from workers_tui.engine.jobs.job import CallRequest, Job, Origin
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home, find_home
 from workers_tui.tui.app import DashboardApp
@@ -21,7 +22,12 @@ from workers_tui.tui.driver import Terminal
 
 
 class Witness(FakeEngine):
-    """An engine that leaves a note when it was closed."""
+    """An engine that leaves notes: what it was asked, and that it was closed."""
+
+    async def delegate(self, request: CallRequest, origin: Origin) -> Job:
+        with (self.home.state / "tasks").open("a", encoding="utf-8") as notes:
+            notes.write(request.task + "\n")
+        return await super().delegate(request, origin)
 
     async def close(self) -> None:
         await super().close()

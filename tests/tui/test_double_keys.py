@@ -8,6 +8,7 @@ import pytest
 from tests.tui.conftest import Desk, Open
 from tests.tui.fakes import NOON, FakeEngine, make_job
 from textual import events
+from textual.widgets import Input
 
 from workers_tui.engine.jobs.job import CallRequest, Job, JobState, Origin
 from workers_tui.tui.panes.editor import CellEditor
@@ -23,6 +24,11 @@ def type_ahead(d: Desk, *keys: str) -> None:
     """Let keys arrive at once, before any of them is handled."""
     for key in keys:
         d.app.post_message(events.Key(key, key if len(key) == 1 else None))
+
+
+def typed_in(d: Desk) -> str:
+    """What the one input of the screen in front that holds text holds."""
+    return "".join(one.value for one in d.app.screen.query(Input))
 
 
 async def test_three_enters_in_the_palette_run_one_command(desk: Open) -> None:
@@ -99,18 +105,86 @@ async def test_letters_typed_ahead_of_a_prompt_are_no_keys(
         assert opened == ["pager"]
 
 
-async def test_letters_that_overtake_an_opening_prompt_are_no_keys(
+async def test_letters_that_overtake_an_opening_prompt_land_in_it(
     desk: Open, engine: FakeEngine
 ) -> None:
     async with desk() as d:
         d.app.screen.query_one(JobList).select("a31bc")
-        type_ahead(d, *"nrrr")
-        await d.until(lambda: d.app.screen.query_one(Footer).busy)
-        await d.press("escape")
+        type_ahead(d, *"nrror r", "backspace", "x")
+        await d.until(lambda: typed_in(d) == "rror x")
+        type_ahead(d, "enter")
+        await d.until(lambda: bool(engine.asked))
+        ((verb, request),) = engine.asked
+        assert verb == "delegate"
+        assert request.task == "rror x"
+
+
+@pytest.mark.parametrize(
+    ("keys", "typed"),
+    [
+        (("slash", *"state"), "state"),
+        (("w",), "a31bc.txt"),
+        (("b", "end"), "3.00"),
+        (("h", "h", "slash", *"fast"), "fast"),
+    ],
+)
+async def test_every_prompt_takes_what_was_typed_ahead(
+    desk: Open, engine: FakeEngine, keys: tuple[str, ...], typed: str
+) -> None:
+    async with desk() as d:
+        engine.add_text("a31bc", "done")
+        d.app.screen.query_one(JobList).select("a31bc")
+        type_ahead(d, *keys, "z")
+        await d.until(lambda: typed_in(d) == f"{typed}z")
+
+
+@pytest.mark.parametrize("keys", ["enord", "Tnord", "Rnord"])
+async def test_every_search_takes_what_was_typed_ahead(desk: Open, keys: str) -> None:
+    async with desk() as d:
+        d.app.screen.query_one(JobList).select("a31bc")
+        type_ahead(d, *keys)
+        await d.until(lambda: isinstance(d.app.screen, Picker))
+        await d.until(lambda: typed_in(d) == "nord")
+
+
+async def test_the_palette_takes_what_was_typed_ahead(desk: Open) -> None:
+    async with desk() as d:
+        type_ahead(d, "ctrl+p", *"theme")
+        await d.until(lambda: isinstance(d.app.screen, Palette))
+        await d.until(lambda: typed_in(d) == "theme")
+
+
+async def test_the_palette_opens_again_while_it_still_closes(desk: Open) -> None:
+    async with desk() as d:
+        for _ in range(3):
+            type_ahead(d, "ctrl+p", "escape")
+        type_ahead(d, "ctrl+p", *"theme")
+        await d.until(lambda: typed_in(d) == "theme")
+        assert d.app.is_running
+
+
+async def test_a_question_takes_the_answer_typed_ahead(desk: Open, engine: FakeEngine) -> None:
+    async with desk() as d:
+        type_ahead(d, "q", "y")
+        await d.until(lambda: engine.closed)
+
+
+async def test_what_was_typed_for_a_prompt_that_never_came_is_no_key(
+    desk: Open, engine: FakeEngine
+) -> None:
+    async with desk() as d:
+        d.app.screen.query_one(JobList).select("a31bc")
+        type_ahead(d, *"frr")
+        await d.until(lambda: "Only an agent" in d.footer)
         await d.settled()
         assert not engine.asked
-        await d.press("r")
-        await d.until(lambda: bool(engine.asked))
+
+
+async def test_a_screen_that_opens_takes_the_keys_typed_ahead(desk: Open) -> None:
+    async with desk() as d:
+        type_ahead(d, "h", "escape", "2", "2", "escape", "question_mark")
+        await d.until(lambda: isinstance(d.app.screen, HelpScreen))
+        assert isinstance(d.app.screen_stack[-2], DashboardScreen)
 
 
 async def test_letters_typed_ahead_of_the_cap_are_no_keys(desk: Open, engine: FakeEngine) -> None:

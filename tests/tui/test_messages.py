@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from tests.tui.conftest import Open
 from tests.tui.fakes import FakeEngine
 
@@ -22,7 +21,7 @@ def put_config(engine: FakeEngine, error: str | None) -> None:
 
 
 async def test_an_error_of_the_settings_goes_when_the_file_is_mended(
-    desk: Open, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    desk: Open, engine: FakeEngine
 ) -> None:
     async with desk() as d:
         screen = d.app.screen
@@ -30,13 +29,11 @@ async def test_an_error_of_the_settings_goes_when_the_file_is_mended(
         put_config(engine, WRONG)
         await d.until(lambda: WRONG in screen.query_one("#tiers").title)  # type: ignore[attr-defined]
         screen.say(WRONG)
-        cleared: list[bool] = []
-        monkeypatch.setattr(d.app, "clear_notifications", lambda: cleared.append(True))
+        d.app.tell(WRONG, "error")
         assert d.footer == WRONG
         put_config(engine, None)
         await d.until(lambda: d.footer != WRONG)
         await d.until(lambda: WRONG not in screen.query_one("#tiers").title)  # type: ignore[attr-defined]
-        assert cleared == [True]
 
 
 async def test_a_message_does_not_wait_for_who_went_elsewhere(desk: Open) -> None:

@@ -51,7 +51,7 @@ async def test_an_agents_steps_and_its_output(desk: Open, engine: FakeEngine) ->
         )
         await d.press("enter")
         await d.until(lambda: "Edit app/pages.py" in d.text("Trace"))
-        assert "glm-5 12k in, 340 out .0031" in d.text("Trace")
+        assert "glm-5 12k in, 340 out · .0031" in d.text("Trace")
         assert "an agent has your rights" in d.text("FactsView")
         assert "4, 7 tool calls" in d.text("FactsView")
         await d.press("s")

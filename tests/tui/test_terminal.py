@@ -93,6 +93,23 @@ def test_suspended_and_brought_back(dashboard: PtyProgram) -> None:
     assert still_answers(dashboard)
 
 
+def test_brought_back_without_having_been_asked_to_stop(tmp_path: Path) -> None:
+    program = start(tmp_path)
+    program.wait_for(b"k7f2q")
+    for _ in range(2):
+        os.kill(program.pid, signal.SIGSTOP)
+        assert program.stops(10)
+        os.kill(program.pid, signal.SIGCONT)
+        program.wait_for(b"k7f2q")
+    assert still_answers(program)
+    os.kill(program.pid, signal.SIGTERM)
+    os.kill(program.pid, signal.SIGCONT)
+    said = program.read_to_end(15)
+    assert os.waitstatus_to_exitcode(program.wait()) == 0
+    assert LEAVES_ALT_SCREEN in said
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
 def test_a_terminal_that_vanishes_ends_it(tmp_path: Path) -> None:
     program = start(tmp_path)
     program.wait_for(b"k7f2q")
@@ -109,6 +126,19 @@ def test_a_terminal_that_vanishes_ends_it(tmp_path: Path) -> None:
         pytest.fail("still there after its terminal is gone")
     assert os.waitstatus_to_exitcode(status) == 0
     assert "closed" in (tmp_path / "engine").read_text()
+
+
+def test_one_burst_of_bytes_opens_a_prompt_fills_it_and_sends_it(tmp_path: Path) -> None:
+    program = start(tmp_path)
+    program.wait_for(b"k7f2q")
+    program.write(b"nCount the words of README.md\rqrrr")
+    tasks = tmp_path / "tasks"
+    end = time.monotonic() + 15
+    while not tasks.exists() and time.monotonic() < end:
+        program.read(0.05)
+    assert still_answers(program)
+    assert tasks.read_text(encoding="utf-8") == "Count the words of README.md\n"
+    program.close()
 
 
 def test_a_storm_of_resizes(dashboard: PtyProgram) -> None:

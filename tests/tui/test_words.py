@@ -41,15 +41,24 @@ def test_durations(seconds: float, said: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("ms", "said"),
+    [(0, "0s"), (1, "1s"), (840, "1s"), (1_499, "1s"), (5_600, "6s"), (59_600, "1m00")],
+)
+def test_what_something_took(ms: int, said: str) -> None:
+    assert words.took(ms) == said
+
+
+@pytest.mark.parametrize(
     ("usd", "said"),
     [
-        ("0", "$0.00"),
+        ("0", ".0000"),
         ("1.07", "$1.07"),
         ("0.12", "$0.12"),
         ("0.01", "$0.01"),
         ("0.0004", ".0004"),
         ("0.00996", ".0100"),
-        ("0.00001", "<.0001"),
+        ("0.00001", ".0001"),
+        ("-0.00001", "-.0001"),
         ("1234.5", "$1,234.50"),
         ("-0.2", "-$0.20"),
     ],

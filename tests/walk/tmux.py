@@ -8,7 +8,6 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 
-SOCKET = "workers-tui-walk"
 LOOK_EVERY = 0.1
 
 
@@ -28,7 +27,8 @@ class Window:
         if shutil.which("tmux") is None:
             raise FileNotFoundError("tmux is not installed")
         self.size = size
-        self._name = f"walk-{size[0]}x{size[1]}-{time.monotonic_ns()}"
+        # A server of its own: one that is just ending takes no new session.
+        self._name = f"workers-tui-walk-{size[0]}x{size[1]}-{time.monotonic_ns()}"
         settings = {"TERM": "tmux-256color", "COLORTERM": "truecolor"} | dict(environ or {})
         words = [f"{name}={value}" for name, value in settings.items()]
         self._tmux(
@@ -77,7 +77,7 @@ class Window:
     @property
     def alive(self) -> bool:
         """Whether the program still runs."""
-        command = ["tmux", "-L", SOCKET, "has-session", "-t", self._name]
+        command = ["tmux", "-L", self._name, "has-session", "-t", self._name]
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
     def close(self) -> None:
@@ -85,8 +85,7 @@ class Window:
         if self.alive:
             self._tmux("kill-session", "-t", self._name)
 
-    @staticmethod
-    def _tmux(*words: str) -> str:
-        command = ["tmux", "-L", SOCKET, "-f", "/dev/null", *words]
+    def _tmux(self, *words: str) -> str:
+        command = ["tmux", "-L", self._name, "-f", "/dev/null", *words]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         return done.stdout

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -63,11 +64,11 @@ def steps(wide: bool) -> Sequence[Step]:
         Step("detail", ("G", "Enter"), r"asked by"),
         Step("detail-scroll", ("j", "k", "Tab", "G", "g"), r"state"),
         Step("detail-back", ("Escape",), HOME, gone="asked by"),
-        Step("filter", ("/",), r"filter \("),
+        Step("filter", ("/",), r"filter:"),
         Step("filter-typed", (), r"Jobs ──", typed="state:done"),
         Step("filter-kept", ("Enter",), r"/state:done"),
         Step("filter-back", ("Escape",), HOME, gone="/state:done"),
-        Step("nothing", ("/",), r"filter \(", typed="zzzz"),
+        Step("nothing", ("/",), r"filter:", typed="zzzz"),
         Step("nothing-kept", ("Enter",), r"No job matches"),
         Step("nothing-back", ("Escape",), HOME, gone="No job matches"),
         Step("pause", ("p",), r"paused|No new call"),
@@ -98,7 +99,7 @@ def steps(wide: bool) -> Sequence[Step]:
         Step("history-moves", ("j", "j", "G", "g"), r"History ──"),
         Step("history-detail", ("Enter",), r"asked by"),
         Step("history-back", ("Escape", "Escape"), HOME, gone="History ──"),
-        Step("ask", ("n",), r"task for a worker", typed="Count the words"),
+        Step("ask", (), r"task for a worker: Count the words", typed="nCount the words"),
         Step("asked", ("Enter",), HOME, gone="task for a worker"),
         Step("again", ("G", "r"), r"repeats|is queued|agent"),
         Step("again-on", ("R",), r"again on"),
@@ -124,7 +125,7 @@ def steps(wide: bool) -> Sequence[Step]:
 def accept_and_reject(window: Window) -> None:
     """Find a job that asks, and accept it."""
     window.press("1", "/")
-    window.wait_for(r"filter \(")
+    window.wait_for(r"filter:")
     window.type("state:asking")
     window.press("Enter")
     window.wait_for(r"waits for you|No job matches", 30)
@@ -169,7 +170,8 @@ def main() -> int:
         if wanted and name not in wanted:
             continue
         folder = PICTURES / name
-        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         window = Window([str(binary), "--demo"], size)
         count = 0
 

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import random
+import shlex
 import shutil
 import sys
 import tempfile
@@ -22,11 +23,11 @@ from workers_tui.cli.common import Options
 from workers_tui.cli.dashboard import Wiring, run_dashboard
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.errors import StoreUnusable, WorkersError
-from workers_tui.engine.jobs.job import CallRequest, Job, Origin, WaitingFor
+from workers_tui.engine.jobs.job import CallRequest, Job, JobKind, Origin, WaitingFor
 from workers_tui.home.assets import asset
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home, find_home
-from workers_tui.simulator.demo import DemoTask, demo_tasks, make_demo_files
+from workers_tui.simulator.demo import AGENT_TASKS, DemoTask, demo_tasks, make_demo_files
 
 if TYPE_CHECKING:
     from workers_tui.engine.engine import Engine
@@ -39,6 +40,14 @@ AT_ONCE = 7
 """Jobs that the client lets run or wait before it asks for more."""
 ASK_EVERY = 9
 """After so many tasks one names a file in which a key is found, unless one still waits."""
+AGENT_EVERY = 6
+"""After so many tasks an agent is started, unless one still works."""
+WORKER, AGENT_MODEL, SMALL_MODEL = "glm", "z-ai/glm-5.3", "z-ai/glm-5.3-flash"
+AGENT_PRICES = {
+    AGENT_MODEL: {"input": 0.60, "output": 2.20, "cache_read": 0.11, "cache_write": 0.60},
+    SMALL_MODEL: {"input": 0.15, "output": 0.50, "cache_read": 0.03, "cache_write": 0.15},
+}
+"""What the simulator charges; on loopback a model without a price costs nothing."""
 PLANTED = "deploy.md"
 SECRET_TASK = DemoTask("Summarise how a release is deployed", "fast", (PLANTED,))
 
@@ -99,8 +108,33 @@ def _write_settings(home: Home) -> None:
     """The shipped settings with a cap that fills while one watches."""
     settings = json.loads(asset("models.json").read_text(encoding="utf-8"))
     settings["daily_budget_usd"] = CAP_USD
+    settings["prices"] = AGENT_PRICES
     home.models_json.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     home.models_json.chmod(0o600)
+
+
+def _write_worker(home: Home, url: str) -> None:
+    """An identity whose provider is the simulator."""
+    folder = home.state / "claude-workers" / WORKER
+    folder.mkdir(parents=True)
+    env = {
+        "ANTHROPIC_BASE_URL": url.removesuffix("/v1"),
+        "ANTHROPIC_AUTH_TOKEN": "demo",
+        "ANTHROPIC_DEFAULT_SONNET_MODEL": AGENT_MODEL,
+        "ANTHROPIC_DEFAULT_OPUS_MODEL": AGENT_MODEL,
+        "ANTHROPIC_DEFAULT_HAIKU_MODEL": SMALL_MODEL,
+    }
+    (folder / "settings.json").write_text(json.dumps({"env": env}, indent=2), encoding="utf-8")
+    (folder / "settings.json").chmod(0o600)
+
+
+def _write_claude(home: Home) -> Path:
+    """A program that stands in for Claude Code, which the demo must do without."""
+    program = home.state / "stand-in-for-claude"
+    command = f'exec {shlex.quote(sys.executable)} -m workers_tui.simulator.agent "$@"'
+    program.write_text(f"#!/bin/sh\n{command}\n", encoding="utf-8")
+    program.chmod(0o700)
+    return program
 
 
 class DemoWiring(Wiring):
@@ -115,6 +149,7 @@ class DemoWiring(Wiring):
     async def start_engine(self) -> Engine:
         """Start the simulator, then the engine that asks it."""
         url = await self._start_simulator()
+        _write_worker(self.home, url)
         self.environ = {
             "PATH": os.environ.get("PATH", ""),
             "WORKERS_HOME": str(self.home.state),
@@ -122,6 +157,7 @@ class DemoWiring(Wiring):
             "OPENROUTER_API_KEY": "demo",
             "CLAUDE_CONFIG_DIR": str(self.home.state / "claude"),
             "CLAUDE_WORKERS_ROOT": str(self.home.state / "claude-workers"),
+            "WORKERS_CLAUDE_BIN": str(_write_claude(self.home)),
         }
         return await super().start_engine()
 
@@ -177,6 +213,8 @@ async def keep_asking(engine: Engine, project: Path) -> None:
         await _ask(engine, project, session, task)
         if number % ASK_EVERY == 2 and not any(map(_asks, _open_jobs(engine))):
             await _ask(engine, project, session, SECRET_TASK)
+        if number % AGENT_EVERY == 3 and not any(map(_is_agent, _open_jobs(engine))):
+            await _start_agent(engine, project, session, dice.choice(AGENT_TASKS))
         await asyncio.sleep(dice.uniform(*PAUSE))
         while sum(not _asks(job) for job in _open_jobs(engine)) >= AT_ONCE:  # noqa: ASYNC110 - a demo
             await asyncio.sleep(0.3)
@@ -189,10 +227,23 @@ async def _ask(engine: Engine, project: Path, session: str, task: DemoTask) -> N
         await engine.delegate(request, origin)
 
 
+async def _start_agent(engine: Engine, project: Path, session: str, task: str) -> None:
+    # Loaded with the engine, long before.
+    from workers_tui.engine.agents.agent_request import AgentRequest
+
+    origin = Origin(roots=(project,), project=str(project), session=session, client="demo")
+    with contextlib.suppress(WorkersError):  # the cap may be reached
+        await engine.agents.start(AgentRequest(task, worker=WORKER), origin)
+
+
 def _open_jobs(engine: Engine) -> list[Job]:
     board = engine.board
     jobs = [board.get(Key(Topic.JOB, name)) for name in board.names(Topic.JOB)]
     return [job for job in jobs if job is not None and not job.state.ended]
+
+
+def _is_agent(job: Job) -> bool:
+    return job.kind is JobKind.AGENT
 
 
 def _asks(job: Job) -> bool:

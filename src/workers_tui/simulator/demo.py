@@ -72,6 +72,14 @@ TASKS = (
 )
 
 
+AGENT_TASKS = (
+    "Look at the modules of this shop and say where ranges are parsed",
+    "Find out how pages are counted and whether docs/plan.md is followed",
+    "Read the tests and say which module has none",
+)
+"""Prompts for agents, which look around by themselves."""
+
+
 def make_demo_files(root: Path) -> None:
     """Write the files that the tasks name, about 400 KB in all, under `root`."""
     dice = random.Random(7)

@@ -23,10 +23,12 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.driver import Driver
+from textual.events import Event, Key, Paste
 
 from workers_tui.engine.errors import WorkersError
 from workers_tui.home.assets import asset
 from workers_tui.home.places import Home
+from workers_tui.tui.key_queue import KeyQueue, Passed, asks
 from workers_tui.tui.keymap import bindings, read_keymap
 from workers_tui.tui.memory import Memory
 from workers_tui.tui.splash import Splash
@@ -43,6 +45,10 @@ log = logging.getLogger(__name__)
 DEFAULT_THEME = "tokyo-night"
 HANG_UP_PATIENCE = 8.0
 """Seconds for an orderly end after the terminal is gone."""
+
+
+NEWS = {"information": "message", "warning": "warn", "error": "bad"}
+"""Styles of what is told."""
 
 
 def palette() -> type[Provider]:
@@ -81,6 +87,7 @@ class DashboardApp(App[int], inherit_bindings=False):
         self.folder = folder or Path.cwd()
         self.memory = Memory(home)
         self.undo = Undo()
+        self.keys = KeyQueue(self, super().on_event)
         self.engine: Engine | None = None
         self.server: Stoppable | None = None
         self.terminal: Terminal | None = None
@@ -98,6 +105,18 @@ class DashboardApp(App[int], inherit_bindings=False):
     def compose(self) -> ComposeResult:
         """The first picture."""
         yield Splash()
+
+    async def on_event(self, event: Event) -> None:
+        """What is typed waits its turn; everything else is Textual's."""
+        if isinstance(event, Key | Paste) and not event.is_forwarded:
+            await self.keys.take(event)
+        else:
+            await super().on_event(event)
+
+    async def on_passed(self, event: Passed) -> None:
+        """A key has been dealt with."""
+        event.stop()
+        await self.keys.go_on()
 
     def on_mount(self) -> None:
         """Everything slow waits until the first picture is painted."""
@@ -162,10 +181,12 @@ class DashboardApp(App[int], inherit_bindings=False):
             self.observer.pulse()
 
     def tell(self, text: str, severity: str = "information") -> None:
-        """A toast, for what the user did not just do."""
-        from workers_tui.tui import safe  # the first picture does without
-
-        self.notify(safe.one_line(text), severity=severity, markup=False, timeout=8)  # type: ignore[arg-type]
+        """What the user did not just do, in the last line: there it covers nothing."""
+        face = self.observer.face if self.observer is not None else None
+        if face is not None:
+            face.tell(text, NEWS[severity])
+        else:
+            log.warning("%s", text)
 
     def bell(self) -> None:
         """Textual's first act on an error that nobody handled: the moment to log it."""
@@ -214,7 +235,7 @@ class DashboardApp(App[int], inherit_bindings=False):
         if engine is not None:
             await engine.close()
 
-    @work(group="ask")
+    @asks("ask")
     async def action_leave(self) -> None:
         """Quit; while jobs run, ask once."""
         if self.observer is not None and not await self.observer.may_leave():
@@ -241,7 +262,7 @@ class DashboardApp(App[int], inherit_bindings=False):
         from workers_tui.tui.screens.palette import Palette  # loaded when first wanted
 
         if not isinstance(self.screen, Palette):
-            self.push_screen(Palette(id="--command-palette"))
+            self.push_screen(Palette())
 
     def action_help(self) -> None:
         """Show every key."""

@@ -39,6 +39,8 @@ class Terminal(LinuxDriver):
         self._owner = app
         self._title = ""
         self._gone = False
+        self._reads = False
+        self._suspended = False
         app.terminal = self
 
     def start_application_mode(self) -> None:
@@ -52,6 +54,23 @@ class Terminal(LinuxDriver):
         """Give the window its title back."""
         self.write(POP_TITLE)
         super().stop_application_mode()
+
+    def suspend_application_mode(self) -> None:
+        """Leave the terminal to the shell or a pager."""
+        self._suspended = True
+        super().suspend_application_mode()
+
+    def resume_application_mode(self) -> None:
+        """Take the terminal again, also after a stop that left no time to give it back.
+
+        A second reader beside the first, or one after the end, would be Textual's way.
+        """
+        if self._reads:
+            super().suspend_application_mode()
+        elif not self._suspended:
+            return
+        self._suspended = False
+        super().resume_application_mode()
 
     def write(self, data: str) -> None:
         """Write, unless the terminal is gone: its writer may be dead and its queue full."""
@@ -69,11 +88,13 @@ class Terminal(LinuxDriver):
         tty, (source, sink) = self.fileno, os.pipe()
         pump = Thread(target=self._pump, args=(tty, sink), name="terminal-input", daemon=True)
         self.fileno = source  # nobody else uses it while this thread runs
+        self._reads = True
         pump.start()
         try:
             while not self.exit_event.is_set():
                 self._read_on()
         finally:
+            self._reads = False
             self.fileno = tty
             pump.join()
             os.close(source)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from workers_tui.engine.jobs.job import Job, WaitingFor
 from workers_tui.tui import words
 
+HINT = "words, or state: tier: worker: project: session:"
+
 
 @dataclass(frozen=True, slots=True)
 class Filter:
@@ -55,6 +57,11 @@ def parse(typed: str) -> Filter:
         else:
             terms.append(word)
     return Filter(tuple(fields), tuple(terms))
+
+
+def about(typed: str) -> str:
+    """What can be typed, while nothing is."""
+    return "" if typed else HINT
 
 
 def _state(job: Job) -> tuple[str, ...]:

@@ -100,18 +100,15 @@ GROUPS: dict[str, dict[str, Deed]] = {
 
 DEEDS: dict[str, Deed] = {name: deed for group in GROUPS.values() for name, deed in group.items()}
 
-MOVES = (
-    ("up,k", "up", "Move up."),
-    ("down,j", "down", "Move down."),
-    ("pageup,ctrl+b", "page(-1)", "Move up a page."),
-    ("pagedown,ctrl+f,space", "page(1)", "Move down a page."),
-    ("home,g", "first", "Move to the first row."),
-    ("end,G", "last", "Move to the last row."),
-)
-
-MOVE_BINDINGS: list[BindingType] = [
-    Binding(keys, action, text, show=False) for keys, action, text in MOVES
-]
+MOVES: dict[str, Deed] = {
+    "up": Deed("up,k", "", "Move up."),
+    "down": Deed("down,j", "", "Move down."),
+    "page_up": Deed("pageup,ctrl+b", "", "Move up a page.", action="page(-1)"),
+    "page_down": Deed("pagedown,ctrl+f,space", "", "Move down a page.", action="page(1)"),
+    "first": Deed("home,g", "", "Move to the first row."),
+    "last": Deed("end,G", "", "Move to the last row."),
+}
+"""Keys that every list knows; in no palette, for they are never looked for there."""
 
 
 def bindings(*names: str) -> list[BindingType]:
@@ -131,6 +128,9 @@ def _binding(name: str, deed: Deed) -> Binding:
     )
 
 
+MOVE_BINDINGS: list[BindingType] = [_binding(name, deed) for name, deed in MOVES.items()]
+
+
 def read_keymap(home: Home) -> tuple[dict[str, str], list[str]]:
     """The user's own keys, and a line for each entry that means nothing."""
     if not home.keymap_json.exists():
@@ -145,7 +145,7 @@ def _known(raw: Mapping[Any, Any]) -> tuple[dict[str, str], list[str]]:
     chosen: dict[str, str] = {}
     wrong: list[str] = []
     for name, keys in raw.items():
-        if name not in DEEDS:
+        if name not in DEEDS and name not in MOVES:
             wrong.append(f"keymap.json: there is no action {name!r}")
         elif not isinstance(keys, str) or not keys.strip():
             wrong.append(f"keymap.json: the keys of {name!r} are not a text like 'c,delete'")

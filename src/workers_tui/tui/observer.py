@@ -152,10 +152,9 @@ class Observer:
         config: ConfigView | None = engine.board.get(Key(Topic.CONFIG))
         wrong = config is not None and config.error is not None
         if self._config_wrong and not wrong:
-            self._app.clear_notifications()
             for screen in self._app.screen_stack:
                 if isinstance(screen, Face):
-                    screen.hush()
+                    screen.forget_told()
         self._config_wrong = wrong
 
     def _take_events(self, engine: Engine) -> None:

@@ -59,11 +59,9 @@ def duration(seconds: float) -> str:
     return f"{whole // 86_400}d{whole % 86_400 // 3_600:02}"
 
 
-def milliseconds(ms: int) -> str:
-    """A median answer time: `840ms`, `6s`, `1m12`."""
-    if ms < 1_000:
-        return f"{ms}ms"
-    return f"{ms / 1_000:.1f}s" if ms < 10_000 else duration(ms / 1_000)
+def took(ms: int) -> str:
+    """How long something took, to the nearest second; what took any time took `1s`."""
+    return duration(max((ms + 500) // 1_000, 1 if ms > 0 else 0))
 
 
 def clock(moment: datetime) -> str:
@@ -81,13 +79,11 @@ def moment(then: datetime, now: datetime) -> str:
 
 
 def money(pico: Pico) -> str:
-    """An amount in a sentence: `$1.07`; below a cent four digits: `.0004`."""
+    """An amount in a sentence: `$1.07`; below a cent four digits: `.0004`, `.0000`."""
     usd = to_usd(abs(pico))
     sign = "-" if pico < 0 else ""
-    if usd == 0:
-        return "$0.00"
     if usd < CENT:
-        return sign + _four_digits(usd).removeprefix("<" if sign else "")
+        return sign + _four_digits(usd)
     return f"{sign}${_round(usd, CENT):,}"
 
 
@@ -160,9 +156,10 @@ def folder(path: str) -> str:
 
 
 def _four_digits(usd: Decimal) -> str:
+    """Four digits; what is not nothing is never shown as nothing."""
     rounded = _round(usd, TENTH_OF_A_MILL)
     if rounded == 0 and usd > 0:
-        return "<.0001"
+        rounded = TENTH_OF_A_MILL
     return f"{rounded:f}".removeprefix("0")
 
 

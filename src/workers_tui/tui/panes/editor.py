@@ -10,6 +10,8 @@ from textual.geometry import Region
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
+from workers_tui.tui.key_queue import drop_text
+
 NOTE_WIDTH = 50
 
 About = Callable[[str], str]
@@ -85,4 +87,5 @@ class CellEditor(Input):
     def _settle(self, value: str | None) -> None:
         if not self.answer.done():
             self.answer.set_result(value)
+            drop_text(self)
             self.screen.set_focus(None)  # what is typed next is no text; the screen swallows it

@@ -26,7 +26,8 @@ class EventList(LineView):
         super().__init__(id=id)
         self._events: list[Event] = []
         self._shown: list[Event] = []
-        self._terms: tuple[str, ...] = ()
+        self.typed = ""
+        """The filter in force."""
 
     @property
     def selected(self) -> Event | None:
@@ -53,7 +54,7 @@ class EventList(LineView):
 
     def filter(self, typed: str) -> None:
         """Show only events that hold every word; `error` and `warning` are words, too."""
-        self._terms = tuple(typed.lower().split())
+        self.typed = typed.strip()
         self._lay_out()
 
     def on_resize(self) -> None:
@@ -70,7 +71,7 @@ class EventList(LineView):
 
     def _passes(self, event: Event) -> bool:
         said = f"{event.level} {event.subject} {event.text} {event.job or ''}".lower()
-        return all(term in said for term in self._terms)
+        return all(term in said for term in self.typed.lower().split())
 
     def _empty(self) -> Sequence[Row]:
         if self._events:

@@ -93,8 +93,8 @@ def _asked(job: Job, now: datetime) -> Iterator[Fact]:
 
 
 def _took(job: Job, seconds: float) -> str:
-    time = words.milliseconds(job.ms) if job.ms is not None else words.duration(seconds)
-    return f"{time}, {words.plural(job.attempts, 'attempt')}" if job.attempts > 1 else time
+    time = words.took(job.ms) if job.ms is not None else words.duration(seconds)
+    return f"{time}, {words.plural(job.attempts, 'attempt')}" if job.attempts else time
 
 
 def _choice(job: Job) -> Iterator[Fact]:

@@ -22,10 +22,14 @@ from textual.widgets import Input, Static
 
 from workers_tui.tui import safe
 from workers_tui.tui.ink import ink
+from workers_tui.tui.key_queue import drop_text
 from workers_tui.tui.panes.one_line import OneLine
 
 Hint = tuple[str, str, str]
 """A key as it is written, its label, and the action a click runs; empty for none."""
+
+MOST_LINES = 3
+"""Lines that a message may take."""
 
 Check = Callable[[str], str]
 """What to tell beside an input about the text so far; a text from `!` on refuses it."""
@@ -34,12 +38,15 @@ Check = Callable[[str], str]
 class Hints(OneLine, can_focus=False):
     """Keys and what they do, as many as fit."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"hints--key", "hints--label", "hints--message"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        f"hints--{name}" for name in ("key", "label", "message", "warn", "bad")
+    }
 
     def __init__(self) -> None:
         super().__init__()
         self._hints: tuple[Hint, ...] = ()
         self._message = ""
+        self._style = "message"
 
     def show_hints(self, hints: tuple[Hint, ...]) -> None:
         """Show these keys; the last two always keep their place."""
@@ -47,11 +54,29 @@ class Hints(OneLine, can_focus=False):
             self._hints = hints
             self.refresh()
 
-    def show_message(self, message: str) -> None:
-        """Show one line instead of the keys; an empty one brings them back."""
-        if message != self._message:
-            self._message = message
+    def show_message(self, message: str, style: str) -> None:
+        """Show this instead of the keys; an empty one brings them back."""
+        if (message, style) != (self._message, self._style):
+            self._message, self._style = message, style
             self.refresh()
+
+    def lines_at(self, width: int) -> list[str]:
+        """The message as lines at a width; one that is cut all the same says so."""
+        lines = safe.wrap(self._message, max(1, width - 1))
+        if len(lines) > MOST_LINES:
+            rest = " ".join(lines[MOST_LINES - 1 :])
+            lines[MOST_LINES - 1 :] = [safe.fit(rest, width - 1)]
+        return lines
+
+    def render_line(self, y: int) -> Strip:
+        """A long message takes more lines than one."""
+        lines = self.lines_at(self.size.width) if y and self._message else []
+        if y >= len(lines):
+            return super().render_line(y)
+        style = self.rich_style + ink(self, f"hints--{self._style}")
+        return Strip([Segment(" " + lines[y], style)]).adjust_cell_length(
+            self.size.width, self.rich_style
+        )
 
     @property
     def text(self) -> str:
@@ -63,8 +88,8 @@ class Hints(OneLine, can_focus=False):
         width = self.size.width
         base = self.rich_style
         if self._message:
-            style = base + ink(self, "hints--message")
-            return Strip([Segment(" " + safe.fit(self._message, width - 1), style)])
+            style = base + ink(self, f"hints--{self._style}")
+            return Strip([Segment(" " + self.lines_at(width)[0], style)])
         key_style = base + ink(self, "hints--key")
         label_style = base + ink(self, "hints--label")
         segments = [Segment(" ", base)]
@@ -105,6 +130,10 @@ class Question(Static, can_focus=True):
         elif event.key in {"n", "N", "escape", "ctrl+c", "q"}:
             self._settle(yes=False)
 
+    def check_consume_key(self, key: str, character: str | None) -> bool:  # noqa: ARG002 - Textual's signature
+        """It takes every key."""
+        return True
+
     def on_blur(self) -> None:
         """The user went elsewhere: that is no."""
         self._settle(yes=False)
@@ -119,6 +148,7 @@ class Question(Static, can_focus=True):
     def _settle(self, *, yes: bool) -> None:
         if self.answer is not None and not self.answer.done():
             self.answer.set_result(yes)
+            drop_text(self)
 
 
 class Prompt(Horizontal):
@@ -166,6 +196,7 @@ class Prompt(Horizontal):
     def _settle(self, value: str | None) -> None:
         if self.answer is not None and not self.answer.done():
             self.answer.set_result(value)
+            drop_text(self)
             self.screen.set_focus(None)  # what is typed next is no text; the screen swallows it
 
 
@@ -185,6 +216,20 @@ class Footer(Widget):
     def hints(self) -> Hints:
         """The keys."""
         return self.query_one(Hints)
+
+    def show_message(self, message: str, style: str = "message") -> None:
+        """Show a message instead of the keys, on as many lines as it needs."""
+        self.hints.show_message(message, style)
+        self._make_room()
+
+    def on_resize(self) -> None:
+        """A message may need another number of lines."""
+        self._make_room()
+
+    def _make_room(self) -> None:
+        lines = len(self.hints.lines_at(self.size.width))
+        self.set_class(lines == 2, "-two")
+        self.set_class(lines > 2, "-three")
 
     @property
     def busy(self) -> bool:

@@ -109,7 +109,7 @@ class Header(OneLine):
         if width < 70:
             parts = [(" ", "text"), dot, (" ", "text")]
         if pulse.paused:
-            parts += [(safe.fit("paused", 7), "warn")]
+            parts += [("paused", "warn"), (" · ", "dim")]
         if width < 70:
             state = f"{pulse.running} running" if pulse.alive else pulse.where
             return [*parts, (safe.fit(state, min(cell_len(state), 24)), "text"), *self._asking()]

@@ -3,18 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import ClassVar
 
 from textual.message import Message
+from textual.strip import Strip
 
 from workers_tui.engine.jobs.job import Job
 from workers_tui.tui import marks, safe, words
 from workers_tui.tui.lines import LineView, Row, row
 from workers_tui.tui.panes.jobs import headline, tokens_out, worker
+from workers_tui.tui.panes.one_line import OneLine
 
+MARK, WHEN, JOB, COST, TIME = 3, 13, 7, 8, 8
 AHEAD = 60
 """Rows before the end at which more are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Widths in cells at one width of the list; 0 leaves a column out."""
+
+    worker: int
+    project: int
+    task: int
+    out: int
+
+    @classmethod
+    def of(cls, width: int) -> Columns:
+        """The columns that fit: narrow lists give up the project, then worker and tokens."""
+        worker, out = (12, 8) if width >= 72 else (0, 0)
+        project = 14 if width >= 100 else 0
+        task = width - MARK - WHEN - JOB - worker - project - out - COST - TIME
+        return cls(worker, project, max(8, task), out)
+
+
+class HistoryHead(OneLine):
+    """The names of the columns."""
+
+    def line(self) -> Strip:
+        """One line of names over their columns."""
+        at = Columns.of(max(0, self.size.width - 1))  # the list keeps a cell for its scrollbar
+        return self.plain_strip(
+            " " * MARK
+            + safe.fit("when", WHEN)
+            + safe.fit("job", JOB)
+            + safe.fit("worker", at.worker)
+            + safe.fit("project", at.project)
+            + safe.fit("task", at.task)
+            + (safe.fit_right("out", at.out) if at.out else "")
+            + safe.fit_right("$", COST)
+            + safe.fit_right("time", TIME)
+        )
 
 
 class HistoryList(LineView):
@@ -83,23 +124,26 @@ class HistoryList(LineView):
             self.post_message(self.NearEnd())
 
     def _row(self, job: Job) -> Row:
-        width = self.row_width
+        at = Columns.of(self.row_width)
         mark = marks.mark(job)
-        project = safe.fit(safe.one_line(words.folder(job.project or words.NOTHING)), 13) + " "
-        wide = width >= 100
-        fixed = 3 + 13 + 7 + 12 + (14 if wide else 0) + 8 + 8 + 8
+        project = safe.one_line(words.folder(job.project or words.NOTHING))
         return row(
             (f" {mark.symbol} ", mark.style),
-            (safe.fit(words.moment(job.created_at, self._now), 13), "dim"),
-            (safe.fit(job.id, 7), "strong"),
-            (safe.fit(worker(job), 11) + " ", ""),
-            (project if wide else "", "dim"),
-            (safe.fit(headline(job, self._now), max(8, width - fixed)), ""),
-            (safe.fit_right(tokens_out(job), 8), "dim"),
-            (safe.fit_right(words.cost(job.cost, cell=True), 8), ""),
-            (safe.fit_right(_time(job), 8), "dim"),
-        )  # fmt: skip
+            (safe.fit(words.moment(job.created_at, self._now), WHEN), "dim"),
+            (safe.fit(job.id, JOB), "strong"),
+            (_column(worker(job), at.worker), ""),
+            (_column(project, at.project), "dim"),
+            (_column(headline(job, self._now), at.task), ""),
+            (safe.fit_right(tokens_out(job), at.out) if at.out else "", "dim"),
+            (safe.fit_right(words.cost(job.cost, cell=True), COST), ""),
+            (safe.fit_right(_time(job), TIME), "dim"),
+        )
+
+
+def _column(text: str, width: int) -> str:
+    """A text that leaves a blank before the next column."""
+    return safe.fit(text, width - 1) + " " if width else ""
 
 
 def _time(job: Job) -> str:
-    return words.NOTHING if job.ms is None else words.milliseconds(job.ms)
+    return words.NOTHING if job.ms is None else words.took(job.ms)

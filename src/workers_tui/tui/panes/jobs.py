@@ -306,4 +306,4 @@ def _time(job: Job, now: datetime) -> str:
     seconds = marks.elapsed(job, now)
     if seconds is None:
         return words.NOTHING
-    return f"{job.ms}ms" if job.ms is not None and job.ms < 1_000 else words.duration(seconds)
+    return words.took(job.ms) if job.ms is not None else words.duration(seconds)

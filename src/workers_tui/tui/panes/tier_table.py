@@ -66,7 +66,7 @@ class TierTable(TierList):
             "worked": words.NOTHING
             if tier.success_rate is None
             else words.share(tier.success_rate, 1),
-            "median": words.milliseconds(tier.median_ms) if tier.median_ms else words.NOTHING,
+            "median": words.took(tier.median_ms) if tier.median_ms else words.NOTHING,
             "$ / 1k": words.money_cell(tier.cost_per_1k_pico)
             if tier.cost_per_1k_pico
             else words.NOTHING,

@@ -22,6 +22,16 @@ KINDS = {
 }
 
 
+def _request(step: TraceStep, text: str) -> str:
+    """A request in the screen's numbers; of its text only what went wrong is new."""
+    wrong = text.partition(": ")[2]
+    said = [f"{words.size(step.bytes_out)} sent"] if step.bytes_out else []
+    if step.usage is not None:
+        said.append(f"{words.count(step.usage.input)} in, {words.count(step.usage.output)} out")
+    said += [words.cost(step.cost)] if step.cost is not None else []
+    return " · ".join([*said, wrong] if wrong else said)
+
+
 class Trace(LineView):
     """One or more rows a step; the newest is last and stays in sight."""
 
@@ -63,8 +73,4 @@ class Trace(LineView):
     @staticmethod
     def _said(step: TraceStep) -> str:
         text = " ".join(safe.clean(step.text).split())
-        if step.usage is not None:
-            text += f" {words.count(step.usage.input)} in, {words.count(step.usage.output)} out"
-        if step.cost is not None:
-            text += f" {words.cost(step.cost)}"
-        return text.strip()
+        return text if step.usage is None else _request(step, text)

@@ -9,12 +9,17 @@ from rich.style import Style
 
 from workers_tui.tui import safe, words
 from workers_tui.tui.lines import LineView, Row, row
+from workers_tui.tui.panes.prose import fold
 
 if TYPE_CHECKING:
     from workers_tui.engine.agents.identity import WorkerView
 
 NAME, STATE, RUNS, JOBS, SPENT = 16, 15, 6, 7, 11
 CREATE = "workers-tui worker create"
+WHAT = (
+    "  A worker is Claude Code on another provider's model: it gets whole tasks, "
+    "and every request of it is metered here."
+)
 
 MARKS = {"ready": ("✓", "good"), "not finalized": ("◆", "warn"), "broken": ("✗", "bad")}
 
@@ -51,14 +56,19 @@ class WorkerList(LineView):
     def head(self) -> str:
         """The names of the columns."""
         figures = f"{'runs':>{RUNS}}{'jobs':>{JOBS}}{'this month':>{SPENT}}"
-        names = (safe.fit("   worker", NAME + 4), safe.fit("state", STATE))
+        names = (safe.fit("   worker", NAME + 4), safe.fit("state", self._state()))
         return "".join((*names, safe.fit("models", self._room()), figures))
 
+    def _state(self) -> int:
+        """The state in words gives way first: its mark says it, too."""
+        return STATE if self.row_width >= 72 else 0
+
     def _room(self) -> int:
-        return max(8, self.row_width - NAME - 4 - STATE - RUNS - JOBS - SPENT)
+        return max(8, self.row_width - NAME - 4 - self._state() - RUNS - JOBS - SPENT)
 
     def _lay_out(self) -> None:
-        self.show_rows([self._row(one) for one in self.identities] or nobody())
+        said = [line for each in nobody() for line in fold(each, self.row_width)]
+        self.show_rows([self._row(one) for one in self.identities] or said)
 
     def _row(self, worker: WorkerView) -> Row:
         mark, style = MARKS.get(worker.state, ("·", "dim"))
@@ -66,7 +76,7 @@ class WorkerList(LineView):
         return row(
             (f" {mark} ", style),
             (safe.fit(safe.one_line(worker.name), NAME) + " ", "strong"),
-            (safe.fit(worker.state, STATE), style),
+            (safe.fit(worker.state, self._state()), style),
             (safe.fit(safe.one_line(said), self._room() - 1) + " ", ""),
             (f"{worker.running or words.NOTHING:>{RUNS}}", "run"),
             (f"{words.count(worker.month_jobs):>{JOBS}}", ""),
@@ -85,12 +95,10 @@ class WorkerFacts(LineView):
 def nobody() -> list[Row]:
     """No identity yet: what one is, and how one is made."""
     return [
-        row(),
         row("  No agent worker yet. In another terminal:"),
         row((f"  {CREATE}", "strong")),
         row(),
-        row(("  A worker is Claude Code on another provider's model: it gets whole", "dim")),
-        row(("  tasks, and every request of it is metered here.", "dim")),
+        row((WHAT, "dim")),
     ]
 
 

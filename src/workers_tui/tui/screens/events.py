@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 
 from workers_tui.engine.board import Key, Topic
 from workers_tui.tui import words
+from workers_tui.tui.key_queue import asks
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.lines import LineView
 from workers_tui.tui.panes.events import EventList
@@ -47,7 +48,7 @@ class EventsScreen(Moves):
         said = f"{words.plural(errors, 'error')} · {words.plural(warnings, 'warning')}"
         self.query_one(Frame).tell(said, note=[f"/{self._typed}"] if self._typed else [])
 
-    @work(group="filter", exclusive=True)
+    @asks("filter", exclusive=True)
     async def action_filter(self) -> None:
         """Filter while it is typed."""
         events, before = self.query_one(EventList), self._typed

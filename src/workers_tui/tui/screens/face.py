@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, cast
 
-from textual import events
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
-from textual.geometry import Region
-from textual.screen import Screen
-from textual.timer import Timer
 
 from workers_tui.engine.board import Board, Key, Topic
-from workers_tui.engine.errors import WorkersError
 from workers_tui.home.assets import asset
-from workers_tui.tui import safe
 from workers_tui.tui.lines import LineView
-from workers_tui.tui.panes.editor import About, CellEditor
-from workers_tui.tui.panes.footer import Check, Footer, Hint, Question
+from workers_tui.tui.panes.editor import CellEditor
+from workers_tui.tui.panes.footer import Footer, Hint
 from workers_tui.tui.panes.header import Header, Pulse
+from workers_tui.tui.screens.last_line import LastLine
 from workers_tui.tui.screens.once import in_front, nothing_to_close
 
 if TYPE_CHECKING:
     from workers_tui.engine.engine import Engine
     from workers_tui.tui.app import DashboardApp
 
-T = TypeVar("T")
-
 WIDE = 120
 """Columns from which there are two panes beside each other."""
-
-SAID_FOR = 4.0
-"""Seconds that a message keeps the footer."""
 
 LAST_HINTS = ("help", "leave")
 
@@ -48,7 +36,7 @@ def stylesheets() -> list[str]:
     return [str(folder / "app.tcss"), *sorted(map(str, folder.glob("*/*.tcss")))]
 
 
-class Face(Screen[None]):
+class Face(LastLine):
     """A screen with a header and a footer that is kept up to date from the board."""
 
     CSS_PATH = stylesheets()  # type: ignore[assignment]
@@ -66,10 +54,7 @@ class Face(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._silence: Timer | None = None
         self._hidden: AbstractSet[str] | None = None
-        self._typing = 0
-        """What is being typed somewhere, or was a moment ago."""
         self._panes: list[LineView] = []
         """Those there when it was mounted; they go first when it is taken down."""
 
@@ -135,6 +120,7 @@ class Face(Screen[None]):
         if self.is_mounted:
             self.show_all()
             self.show_hints()
+            self.tell_on()
 
     def on_screen_suspend(self) -> None:
         """What was said here is old news when this screen comes back."""
@@ -190,90 +176,6 @@ class Face(Screen[None]):
         )
         for footer in self.query(Footer):  # none while the screen is taken down
             footer.hints.show_hints(tuple(hints[name] for name in ranked))
-
-    def say(self, text: str) -> None:
-        """One line in the footer for a moment: the answer to what the user just did."""
-        hints = self.query_one(Footer).hints
-        hints.show_message(safe.one_line(text))
-        if self._silence is not None:
-            self._silence.stop()
-        self._silence = self.set_timer(SAID_FOR, self.hush)
-
-    def hush(self) -> None:
-        """Take the message back: the keys show again."""
-        if self._silence is not None:
-            self._silence.stop()
-            self._silence = None
-        for footer in self.query(Footer):  # none while the screen is taken down
-            footer.hints.show_message("")
-
-    async def ask(self, question: str) -> bool:
-        """A question in the footer, answered with y or n."""
-        with self.typing():
-            return await self.query_one(Footer).ask(safe.one_line(question))
-
-    def ask_anew(self, question: str) -> None:
-        """Reword the question in the footer; an empty one takes it back."""
-        self.query_one(Question).ask_anew(safe.one_line(question))
-
-    async def prompt(
-        self,
-        label: str,
-        value: str = "",
-        *,
-        check: Check | None = None,
-        changed: Callable[[str], None] | None = None,
-        hidden: bool = False,
-    ) -> str | None:
-        """A line of text from the footer; None when the user gave up."""
-        footer = self.query_one(Footer)
-        with self.typing():
-            return await footer.prompt(label, value, check=check, changed=changed, hidden=hidden)
-
-    async def edit(self, cell: Region, value: str, about: About) -> str | None:
-        """A value edited where it stands; None when the user gave up."""
-        with self.typing():
-            return await CellEditor.edit(self, cell, value, about)
-
-    @contextmanager
-    def typing(self) -> Iterator[None]:
-        """While something is typed, and until its answer is dealt with, letters do nothing else.
-
-        Who types ahead of the screen means text by it; a letter taken for a key could
-        run a job again, which costs money.
-        """
-        self._typing += 1
-        try:
-            yield
-        finally:
-            self.app.call_later(self._let_pass)
-
-    def _let_pass(self) -> None:
-        """The app has handed on what was typed before; it is dropped here first."""
-        self.call_later(self._let_act)
-
-    def _let_act(self) -> None:
-        self._typing -= 1
-        if not self._typing and self.is_attached:
-            self.refresh_bindings()
-
-    def on_key(self, event: events.Key) -> None:
-        """Swallow letters typed ahead."""
-        if self._typing and event.is_printable:
-            event.stop()
-            event.prevent_default()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's signature
-        """Nothing that costs happens by a key which overtook what is being typed."""
-        return not self._typing
-
-    async def attempt(self, deed: Awaitable[T]) -> T | None:
-        """Do something with the engine; say why when it is refused."""
-        try:
-            return await deed
-        except WorkersError as error:
-            self.say(str(error))
-            return None
 
     def action_back(self) -> None:
         """Leave this screen."""

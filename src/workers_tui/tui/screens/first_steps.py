@@ -19,6 +19,7 @@ from workers_tui.engine.errors import WorkersError
 from workers_tui.engine.jobs.job import CallRequest, Origin
 from workers_tui.home.connection_plan import Unusable
 from workers_tui.tui import connecting, local_server, safe, words
+from workers_tui.tui.key_queue import asks
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.lines import Row, row
 from workers_tui.tui.panes.frame import Frame
@@ -192,7 +193,7 @@ class FirstSteps(SettingsVerbs, Moves):
         self._lay_out()
         self.update_hints()
 
-    @work(group="connect", exclusive=True)
+    @asks("connect", exclusive=True)
     async def action_connect(self) -> None:
         """Show what registering changes, ask, and do it."""
         if self.engine is None or self.dashboard.demo:
@@ -215,7 +216,7 @@ class FirstSteps(SettingsVerbs, Moves):
             self._planned = []
             self._lay_out()
 
-    @work(group="verb", exclusive=True)
+    @asks("verb", exclusive=True)
     async def action_type_key(self) -> None:
         """Type a key; it is not shown."""
         # Loaded with the engine, long before a key is typed.
@@ -257,9 +258,7 @@ class FirstSteps(SettingsVerbs, Moves):
             return Tried(worked=False, said=str(error))
         if ended.error:
             return Tried(worked=False, said=ended.error)
-        return Tried(
-            worked=True, said=f"{words.milliseconds(ended.ms or 0)}, {words.cost(ended.cost)}"
-        )
+        return Tried(worked=True, said=f"{words.took(ended.ms or 0)}, {words.cost(ended.cost)}")
 
 
 def _step(number: int, title: str, *, done: bool) -> Row:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
-from textual.screen import ModalScreen
 
 from workers_tui.tui import marks, words
-from workers_tui.tui.keymap import GROUPS, MOVES, read_keymap
+from workers_tui.tui.keymap import DEEDS, GROUPS, MOVE_BINDINGS, MOVES, read_keymap
 from workers_tui.tui.lines import Row, row
 from workers_tui.tui.panes.frame import Frame
 from workers_tui.tui.panes.prose import Prose
-from workers_tui.tui.screens.once import in_front, nothing_to_close
+from workers_tui.tui.screens.box import Box
 
 KEYS = 16
 
@@ -40,12 +38,10 @@ SHOWN = {
 class HelpText(Prose):
     """The help, scrolled like every list."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(keys, action, text, show=False) for keys, action, text in MOVES
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*MOVE_BINDINGS]
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Box[None]):
     """Help over whatever is in front."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -68,10 +64,6 @@ class HelpScreen(ModalScreen[None]):
         """Back to work."""
         self.dismiss(None)
 
-    def dismiss(self, result: None = None) -> AwaitComplete:
-        """Close once."""
-        return super().dismiss(result) if in_front(self) else nothing_to_close()
-
 
 def rows_of(chosen: dict[str, str]) -> list[Row]:
     """The whole help; `chosen` are the user's own keys by action."""
@@ -84,7 +76,7 @@ def rows_of(chosen: dict[str, str]) -> list[Row]:
         rows.append(row())
     rows += [
         row((" Moving", "strong")),
-        *(_pair(key_names(keys), text) for keys, _, text in MOVES),
+        *(_pair(key_names(chosen.get(name, move.keys)), move.help) for name, move in MOVES.items()),
         row(),
     ]
     rows += [row((" Marks of jobs", "strong")), *_marks(), row()]
@@ -94,10 +86,12 @@ def rows_of(chosen: dict[str, str]) -> list[Row]:
         _pair("state:failed", "a state; also tier: worker: model: project: session: kind: id:"),
         _pair("disk full", "jobs that hold both words; fields and words join"),
         row(),
-        row((" Other keys: ", "dim"), ("keymap.json", ""), (" in the home, ", "dim"),
-            ('{"cancel": "delete,c"}', ""), (". Actions by their names:", "dim")),
-        row((" " + " ".join(sorted(GROUPS["Jobs"] | GROUPS["Output"])), "dim")),
-    ]  # fmt: skip
+        row((" Other keys", "strong")),
+        row(" A file keymap.json in the home gives actions other keys:"),
+        row((' {"cancel": "delete,c"}', "key")),
+        row(" The actions by their names:"),
+        row((" " + " ".join(sorted({*DEEDS, *MOVES})), "dim")),
+    ]
     return rows
 
 
@@ -108,7 +102,7 @@ def key_names(keys: str) -> str:
 
 def _marks() -> list[Row]:
     every = (
-        marks.QUEUED, marks.RUNNING, marks.ASKING, marks.RETRY, marks.DONE,
+        marks.QUEUED, marks.HELD, marks.RUNNING, marks.ASKING, marks.RETRY, marks.DONE,
         marks.FAILED, marks.CANCELLED, marks.LOST,
     )  # fmt: skip
     return [row((f" {mark.symbol:<{KEYS}}", mark.style), (_marked(mark), "")) for mark in every]

@@ -11,10 +11,11 @@ from textual.app import ComposeResult
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.jobs.job import Job, JobKind, JobState
 from workers_tui.tui import filters
+from workers_tui.tui.key_queue import asks
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.lines import LineView
 from workers_tui.tui.panes.frame import Frame
-from workers_tui.tui.panes.history import HistoryList
+from workers_tui.tui.panes.history import HistoryHead, HistoryList
 from workers_tui.tui.screens.job_verbs import JOB_DEEDS, JobVerbs
 from workers_tui.tui.screens.moves import Moves
 
@@ -34,7 +35,7 @@ class HistoryScreen(JobVerbs, Moves):
 
     def body(self) -> ComposeResult:
         """The list."""
-        yield Frame("History", HistoryList(), id="full", corners=("top", "top"))
+        yield Frame("History", HistoryHead(), HistoryList(), id="full", corners=("top", "top"))
 
     def on_mount(self) -> None:
         """It has the focus."""
@@ -103,12 +104,11 @@ class HistoryScreen(JobVerbs, Moves):
 
             self.app.push_screen(DetailScreen(job.id))
 
-    @work(group="filter", exclusive=True)
+    @asks("filter", exclusive=True)
     async def action_filter(self) -> None:
         """Search while it is typed."""
         before = self._typed
-        label = "search (state: tier: worker: project: session: words):"
-        typed = await self.prompt(label, before, changed=self._try)
+        typed = await self.prompt("search:", before, check=filters.about, changed=self._try)
         self._try(before if typed is None else typed)
 
     def _try(self, typed: str) -> None:

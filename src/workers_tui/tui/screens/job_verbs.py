@@ -12,6 +12,7 @@ from workers_tui.engine.errors import WorkersError
 from workers_tui.engine.jobs.job import Job, JobKind, Origin
 from workers_tui.home.files import write_atomic
 from workers_tui.tui import marks, pager, words
+from workers_tui.tui.key_queue import asks
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.screens.face import Face
 
@@ -99,7 +100,7 @@ class JobVerbs(Face):
         if job is not None:
             await self._rerun(job, job.tier)
 
-    @work(group="verb")
+    @asks("verb")
     async def action_rerun_on(self) -> None:
         """The same task on a tier that is chosen from a list."""
         job = self._job_or_word()
@@ -118,7 +119,7 @@ class JobVerbs(Face):
         if again is not None:
             self.say(f"{again.id} repeats {job.id}.")
 
-    @work(group="verb")
+    @asks("verb")
     async def action_follow_up(self) -> None:
         """Give an agent its next task."""
         job = self._job_or_word()
@@ -173,7 +174,7 @@ class JobVerbs(Face):
             self.app.copy_to_clipboard(text)
             self.say(f"Copied the output of {job.id}, {words.size(len(text.encode()))}.")
 
-    @work(group="verb")
+    @asks("verb")
     async def action_save(self) -> None:
         """Write the output to a file of the user's choice."""
         job = self._job_or_word()

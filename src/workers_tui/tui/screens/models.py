@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workers_tui.engine.errors import WorkersError
 from workers_tui.tui import safe, words
-from workers_tui.tui.lines import row
+from workers_tui.tui.lines import Row, row
 from workers_tui.tui.panes.tiers import price_of
 from workers_tui.tui.screens.face import Face
 from workers_tui.tui.screens.pick import Choice, Picker
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from workers_tui.engine.pricing.model_lists import ModelInfo
     from workers_tui.engine.pricing.price import Price
 
-WIDEST, FRAME, PRICES, CONTEXT = 72, 5, 14, 8
+PRICES, CONTEXT = 14, 8
 
 
 async def choose_model(face: Face, tier: TierView) -> str | None:
@@ -29,16 +30,16 @@ async def choose_model(face: Face, tier: TierView) -> str | None:
     now = f"{words.model_name(tier.model)} {price_of(tier)}"
     picker = Picker(
         f"{safe.one_line(tier.name)}: now {safe.one_line(now)}",
-        choices_of(engine.prices.models(tier.provider), tier, face.size.width),
+        choices_of(engine.prices.models(tier.provider), tier),
         current=tier.model,
         as_typed=lambda typed: _about(tier, typed, engine.prices.find(tier.provider, typed)),
     )
-    asking = _ask_provider(engine, tier, picker, face.size.width)
+    asking = _ask_provider(engine, tier, picker)
     face.run_worker(asking, group="models", exclusive=True)
     return await face.app.push_screen_wait(picker)
 
 
-async def _ask_provider(engine: Engine, tier: TierView, picker: Picker, width: int) -> None:
+async def _ask_provider(engine: Engine, tier: TierView, picker: Picker) -> None:
     """Show the provider's newest list when it is here, or why it cannot be had."""
     known = len(engine.prices.models(tier.provider))
     try:
@@ -48,24 +49,31 @@ async def _ask_provider(engine: Engine, tier: TierView, picker: Picker, width: i
             picker.remark(f"No list: {error}. Type a model's full name.")
         return
     if picker.is_mounted and len(engine.prices.models(tier.provider)) != known:
-        picker.offer(choices_of(engine.prices.models(tier.provider), tier, width))
+        picker.offer(choices_of(engine.prices.models(tier.provider), tier))
 
 
-def choices_of(models: Iterable[ModelInfo], tier: TierView, width: int) -> list[Choice]:
-    """The models in order of their names, for a screen of this width."""
-    name = min(WIDEST, width) - FRAME - PRICES - CONTEXT
-    return [_choice(model, tier, name) for model in sorted(models, key=lambda model: model.id)]
+def choices_of(models: Iterable[ModelInfo], tier: TierView) -> list[Choice]:
+    """The models in order of their names."""
+    return [
+        Choice(
+            model.id,
+            partial(_row, model, model.id == tier.model),
+            f"{model.id} {model.name}",
+            _about(tier, model.id, model.price),
+        )
+        for model in sorted(models, key=lambda model: model.id)
+    ]
 
 
-def _choice(model: ModelInfo, tier: TierView, name: int) -> Choice:
+def _row(model: ModelInfo, present: bool, width: int) -> Row:
     price = words.prices(model.price.input, model.price.output) if model.price else words.UNKNOWN
     context = words.count(model.context) if model.context else words.UNKNOWN
-    shown = row(
-        (safe.fit(" " + safe.one_line(model.id), name), "strong" if model.id == tier.model else ""),
+    name = max(8, width - PRICES - CONTEXT - 1)
+    return row(
+        (safe.fit(" " + safe.one_line(model.id), name), "strong" if present else ""),
         (safe.fit_right(price, PRICES), "dim"),
-        (safe.fit_right(context, CONTEXT), "dim"),
+        (safe.fit_right(context, CONTEXT) + " ", "dim"),
     )
-    return Choice(model.id, shown, f"{model.id} {model.name}", _about(tier, model.id, model.price))
 
 
 def _about(tier: TierView, model: str, price: Price | None) -> str:

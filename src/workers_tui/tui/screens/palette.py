@@ -10,6 +10,7 @@ from textual.await_complete import AwaitComplete
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.widgets import Input, OptionList
 
+from workers_tui.tui.key_queue import drop_text
 from workers_tui.tui.keymap import DEEDS, Deed
 from workers_tui.tui.screens.help import key_names
 from workers_tui.tui.screens.once import in_front, nothing_to_close
@@ -27,6 +28,7 @@ class Palette(CommandPalette):
 
     def dismiss(self, result: None = None) -> AwaitComplete:
         """Close once."""
+        drop_text(self)
         return super().dismiss(result) if in_front(self) else nothing_to_close()
 
 
@@ -36,7 +38,7 @@ class Actions(Provider):
     async def discover(self) -> Hits:
         """Everything, in the table's order."""
         for name, deed in self._possible():
-            yield DiscoveryHit(self._title(deed), partial(self._do, name), help=self._help(deed))
+            yield DiscoveryHit(self._title(deed), partial(self._do, name), help=self._help(name))
 
     async def search(self, query: str) -> Hits:
         """What matches what is typed."""
@@ -46,7 +48,7 @@ class Actions(Provider):
             score = matcher.match(title)
             if score > 0:
                 shown = matcher.highlight(title)
-                yield Hit(score, shown, partial(self._do, name), help=self._help(deed))
+                yield Hit(score, shown, partial(self._do, name), help=self._help(name))
 
     def _possible(self) -> Iterator[tuple[str, Deed]]:
         bound = {active.binding.id for active in self.screen.active_bindings.values()}
@@ -63,6 +65,7 @@ class Actions(Provider):
     def _title(deed: Deed) -> str:
         return deed.help.rstrip(".")
 
-    @staticmethod
-    def _help(deed: Deed) -> str:
-        return f"key: {key_names(deed.keys)}"
+    def _help(self, name: str) -> str:
+        """The keys that do it now, which may be the user's own."""
+        bound = self.screen.active_bindings.items()
+        return f"key: {key_names(','.join(key for key, at in bound if at.binding.id == name))}"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from workers_tui.engine.board import Key, Topic
@@ -19,10 +18,11 @@ from workers_tui.tui import safe
 from workers_tui.tui.lines import LineView, Row, row
 from workers_tui.tui.panes.frame import Frame
 from workers_tui.tui.panes.tiers import price_of
+from workers_tui.tui.screens.box import Box
 from workers_tui.tui.screens.face import Face
-from workers_tui.tui.screens.once import in_front, nothing_to_close
 
 if TYPE_CHECKING:
+    from workers_tui.engine.calls.tiers import TierView
     from workers_tui.tui.app import DashboardApp
 
 
@@ -31,7 +31,8 @@ class Choice:
     """One thing to choose."""
 
     value: str
-    row: Row
+    row: Callable[[int], Row]
+    """The row at a width."""
     said: str
     """What the search looks in."""
     note: str = ""
@@ -44,8 +45,24 @@ class ChoiceList(LineView):
     SELECTS: ClassVar[bool] = True
     ALWAYS_SHOWS_CURSOR: ClassVar[bool] = True
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._choices: Sequence[Choice] = ()
 
-class Picker(ModalScreen[str | None]):
+    def show(self, choices: Sequence[Choice]) -> None:
+        """Show these, or that there is none."""
+        self._choices = choices
+        width = self.row_width
+        none = row((" Nothing matches.", "dim"))
+        self.show_rows([choice.row(width) for choice in choices] or (none,))
+
+    def on_resize(self) -> None:
+        """Columns follow the width."""
+        self.show(self._choices)
+        super().on_resize()
+
+
+class Picker(Box[str | None]):
     """A search above the choices."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -116,11 +133,7 @@ class Picker(ModalScreen[str | None]):
     def _show(self, typed: str) -> None:
         terms = typed.lower().split()
         self._shown = [c for c in self._choices if all(term in c.said.lower() for term in terms)]
-        listed = self.query_one(ChoiceList)
-        if self._shown:
-            listed.show_rows([choice.row for choice in self._shown])
-        else:
-            listed.show_rows((row((" Nothing matches.", "dim")),))
+        self.query_one(ChoiceList).show(self._shown)
 
     def _choice(self) -> Choice | None:
         at = self.query_one(ChoiceList).cursor
@@ -154,10 +167,6 @@ class Picker(ModalScreen[str | None]):
         """Leave things as they were."""
         self.dismiss(None)
 
-    def dismiss(self, result: str | None = None) -> AwaitComplete:
-        """Close once."""
-        return super().dismiss(result) if in_front(self) else nothing_to_close()
-
 
 async def choose_tier(face: Face, title: str) -> str | None:
     """One of the tiers; to be awaited in a worker."""
@@ -166,11 +175,7 @@ async def choose_tier(face: Face, title: str) -> str | None:
     choices = [
         Choice(
             view.name,
-            row(
-                (safe.fit(" " + safe.one_line(view.name), 10), "strong"),
-                (safe.fit(safe.one_line(view.model), 34), ""),
-                (safe.fit_right(price_of(view), 12), "dim"),
-            ),
+            partial(_tier_row, view),
             f"{view.name} {view.model} {view.use}",
             safe.one_line(view.use),
         )
@@ -179,11 +184,24 @@ async def choose_tier(face: Face, title: str) -> str | None:
     return await face.app.push_screen_wait(Picker(title, choices))
 
 
+def _tier_row(view: TierView, width: int) -> Row:
+    name, price = 10, 13
+    return row(
+        (safe.fit(" " + safe.one_line(view.name), name), "strong"),
+        (safe.fit(safe.one_line(view.model), max(8, width - name - price - 1)), ""),
+        (safe.fit_right(price_of(view), price) + " ", "dim"),
+    )
+
+
+def _name_row(name: str, width: int) -> Row:
+    return row((safe.fit(f" {name}", width), ""))
+
+
 def pick_theme(app: DashboardApp) -> None:
     """Choose a theme, seen while moving; the choice is remembered."""
     before = app.theme
     choices = [
-        Choice(name, row((f" {name}", "")), name, "light" if not theme.dark else "dark")
+        Choice(name, partial(_name_row, name), name, "light" if not theme.dark else "dark")
         for name, theme in sorted(app.available_themes.items())
     ]
 

@@ -75,7 +75,19 @@ class RightColumn(Face):
         warnings, errors = events.counts
         said = [(words.plural(errors, "error"), "bad")] if errors else []
         said += [(words.plural(warnings, "warning"), "warn")] if warnings else []
+        said += [(f"/{events.typed}", "")] if events.typed else []
         self.query_one("#events", Frame).tell(note=joined(said))
+
+    async def type_event_filter(self) -> None:
+        """Filter the events while it is typed."""
+        before = self.query_one(EventList).typed
+        if await self.prompt("filter events:", before, changed=self.filter_events) is None:
+            self.filter_events(before)
+
+    def filter_events(self, typed: str) -> None:
+        """Show only the events that hold these words."""
+        self.query_one(EventList).filter(typed)
+        self.show_events()
 
 
 def joined(said: Iterable[Part]) -> list[Part]:

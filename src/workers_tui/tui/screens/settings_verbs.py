@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, TypeVar
@@ -10,8 +11,9 @@ from textual import work
 
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.jobs.job import CallRequest, Origin
-from workers_tui.engine.money import from_usd
+from workers_tui.engine.money import from_usd, to_usd
 from workers_tui.tui import words
+from workers_tui.tui.key_queue import asks
 from workers_tui.tui.panes.header import Header
 from workers_tui.tui.screens.face import Face
 
@@ -24,6 +26,8 @@ T = TypeVar("T")
 TEST_TASK = "Answer with the single word: ready"
 TEST_TOKENS = 64
 MOST_USD = Decimal(1_000_000)
+CENT = Decimal("0.01")
+THOUSANDS = re.compile(r",\d{3}(\D|$)")
 
 
 class SettingsVerbs(Face):
@@ -33,7 +37,7 @@ class SettingsVerbs(Face):
         """The tier in view."""
         raise NotImplementedError
 
-    @work(group="edit", exclusive=True)
+    @asks("edit", exclusive=True)
     async def action_cap(self) -> None:
         """Edit the cap where it stands, in the header."""
         engine = self.engine
@@ -41,7 +45,7 @@ class SettingsVerbs(Face):
         if engine is None or spend is None:
             self.say("The engine is still starting.")
             return
-        now = "" if spend.cap_pico is None else words.money(spend.cap_pico).lstrip("$")
+        now = "" if spend.cap_pico is None else cap_typed(to_usd(spend.cap_pico))
         header = self.query_one(Header)
         typed = await self.edit(header.cap_region, now, lambda text: about_cap(text, spend))
         if typed is None:
@@ -56,7 +60,7 @@ class SettingsVerbs(Face):
         )
         self.say(f"The cap is {cap_words(cap)} from the next call on. u undoes it.")
 
-    @work(group="edit", exclusive=True)
+    @asks("edit", exclusive=True)
     async def action_edit(self) -> None:
         """Choose another model for the tier in view."""
         tier, engine = self.tier(), self.engine
@@ -110,7 +114,7 @@ class SettingsVerbs(Face):
             self.say(f"{tier.name} does not work: {ended.error}")
         else:
             cost = words.cost(ended.cost)
-            self.say(f"{tier.name} works: {words.milliseconds(ended.ms or 0)}, {cost}.")
+            self.say(f"{tier.name} works: {words.took(ended.ms or 0)}, {cost}.")
 
     def action_pause(self) -> None:
         """Pause the queue, or resume it and every paused provider."""
@@ -139,11 +143,19 @@ class SettingsVerbs(Face):
             self.app.push_screen(FirstSteps())
 
 
+def cap_typed(cap: Decimal) -> str:
+    """A cap as one would type it: to the last digit, `0.80` and not `0.8`."""
+    exact = cap.normalize()
+    return f"{exact if exact.as_tuple().exponent < -2 else exact.quantize(CENT):f}"  # type: ignore[operator]
+
+
 def read_cap(typed: str) -> Decimal | None:
     """A cap as typed; nothing, `none` and `no` mean no cap. Raises ValueError."""
     text = typed.strip().lower().removeprefix("$").strip()
     if text in {"", "none", "no", "no cap"}:
         return None
+    if THOUSANDS.search(text):
+        raise ValueError("type 1000 or 1.000: a comma can mean both")
     try:
         cap = Decimal(text.replace(",", "."))
     except InvalidOperation:

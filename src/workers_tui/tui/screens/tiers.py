@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.widgets import Static
@@ -13,6 +13,7 @@ from textual.widgets import Static
 from workers_tui.engine.board import Key, Topic
 from workers_tui.tui import safe, words
 from workers_tui.tui.job_table import JobTable
+from workers_tui.tui.key_queue import asks
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.lines import LineView
 from workers_tui.tui.panes.frame import Frame
@@ -110,7 +111,7 @@ class TiersScreen(SettingsVerbs, Moves):
         else:
             self._edit_field()
 
-    @work(group="edit", exclusive=True)
+    @asks("edit", exclusive=True)
     async def _edit_field(self) -> None:
         view, fields = self.tier(), self.query_one(FieldList)
         if view is None or fields.selected is None:

@@ -72,6 +72,7 @@ class WorkersScreen(Moves):
         self.query_one(WorkerFacts).show(worker)
         frame = self.query_one("#worker", Frame)
         frame.display = worker is not None
+        self.set_class(worker is None, "-alone")
         if worker is not None:
             frame.tell(worker.state, name=safe.one_line(worker.name))
         self._show_head()

@@ -1,0 +1,25 @@
+"""What lies over a screen until it is answered: help, pickers."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from textual.await_complete import AwaitComplete
+from textual.screen import ModalScreen
+
+from workers_tui.tui.key_queue import drop_text
+from workers_tui.tui.screens.once import in_front, nothing_to_close
+
+Answer = TypeVar("Answer")
+
+
+class Box(ModalScreen[Answer]):
+    """A box in the middle; on a small screen it takes the whole width, or everything."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual's own way
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (28, "-tall")]  # noqa: RUF012 - Textual's own way
+
+    def dismiss(self, result: Answer | None = None) -> AwaitComplete:
+        """Close once."""
+        drop_text(self)
+        return super().dismiss(result) if in_front(self) else nothing_to_close()

@@ -1,0 +1,140 @@
+"""What a screen says and asks in its last line, and what may not happen meanwhile."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from textual import events
+from textual.geometry import Region
+from textual.screen import Screen
+from textual.timer import Timer
+
+from workers_tui.engine.errors import WorkersError
+from workers_tui.tui import safe
+from workers_tui.tui.panes.editor import About, CellEditor
+from workers_tui.tui.panes.footer import Check, Footer, Question
+
+T = TypeVar("T")
+
+SAID_FOR, TOLD_FOR = 4.0, 8.0
+"""Seconds that an answer, and news, keep the footer."""
+
+
+class LastLine(Screen[None]):
+    """A screen with a footer that speaks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._silence: Timer | None = None
+        self._told: deque[tuple[str, str]] = deque()
+        """News that wait until the line is free: text and style."""
+        self._typing = 0
+        """What is being typed somewhere, or was a moment ago."""
+
+    def say(self, text: str) -> None:
+        """The answer to what the user just did, for a moment."""
+        self._show(text, "message", SAID_FOR)
+
+    def tell(self, text: str, style: str) -> None:
+        """What the user did not just do, as soon as the line is free."""
+        self._told.append((text, style))
+        if self._silence is None:
+            self.tell_on()
+
+    def tell_on(self) -> None:
+        """Show the next of the news, unless something is in front or being asked."""
+        if self._told and not self._typing and self.app.screen is self:
+            self._show(*self._told.popleft(), TOLD_FOR)
+
+    def _show(self, text: str, style: str, seconds: float) -> None:
+        self.query_one(Footer).show_message(safe.one_line(text), style)
+        if self._silence is not None:
+            self._silence.stop()
+        self._silence = self.set_timer(seconds, self.hush)
+
+    def hush(self) -> None:
+        """Take the message back: the keys show again, or what else there is to tell."""
+        if self._silence is not None:
+            self._silence.stop()
+            self._silence = None
+        for footer in self.query(Footer):  # none while the screen is taken down
+            footer.show_message("")
+            self.tell_on()
+
+    def forget_told(self) -> None:
+        """What was going to be told is true no more."""
+        self._told.clear()
+        self.hush()
+
+    async def ask(self, question: str) -> bool:
+        """A question in the footer, answered with y or n."""
+        with self.typing():
+            return await self.query_one(Footer).ask(safe.one_line(question))
+
+    def ask_anew(self, question: str) -> None:
+        """Reword the question in the footer; an empty one takes it back."""
+        self.query_one(Question).ask_anew(safe.one_line(question))
+
+    async def prompt(
+        self,
+        label: str,
+        value: str = "",
+        *,
+        check: Check | None = None,
+        changed: Callable[[str], None] | None = None,
+        hidden: bool = False,
+    ) -> str | None:
+        """A line of text from the footer; None when the user gave up."""
+        footer = self.query_one(Footer)
+        with self.typing():
+            return await footer.prompt(label, value, check=check, changed=changed, hidden=hidden)
+
+    async def edit(self, cell: Region, value: str, about: About) -> str | None:
+        """A value edited where it stands; None when the user gave up."""
+        self.hush()  # its keys show in the footer
+        with self.typing():
+            return await CellEditor.edit(self, cell, value, about)
+
+    @contextmanager
+    def typing(self) -> Iterator[None]:
+        """While something is typed, and until its answer is dealt with, letters do nothing else.
+
+        Who types ahead of the screen means text by it; a letter taken for a key could
+        run a job again, which costs money.
+        """
+        self._typing += 1
+        try:
+            yield
+        finally:
+            self.app.call_later(self._let_pass)
+
+    def _let_pass(self) -> None:
+        """The app has handed on what was typed before; it is dropped here first."""
+        self.call_later(self._let_act)
+
+    def _let_act(self) -> None:
+        self._typing -= 1
+        if not self._typing and self.is_attached:
+            self.refresh_bindings()
+            self.tell_on()
+
+    def on_key(self, event: events.Key) -> None:
+        """Swallow letters typed ahead."""
+        if self._typing and event.is_printable:
+            event.stop()
+            event.prevent_default()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's signature
+        """Nothing that costs happens by a key which overtook what is being typed."""
+        return not self._typing
+
+    async def attempt(self, deed: Awaitable[T]) -> T | None:
+        """Do something with the engine; say why when it is refused."""
+        try:
+            return await deed
+        except WorkersError as error:
+            self.say(str(error))
+            return None
