@@ -11,6 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
+from workers_tui.engine.agents.identities import Identities, preset_named
+from workers_tui.engine.agents.trial import Trial
 from workers_tui.engine.checks.check import Check
 from workers_tui.engine.checks.doctor import check_engine, check_python, check_sandbox
 from workers_tui.engine.checks.doctor_claude import check_claude
@@ -177,6 +179,46 @@ async def test_workers_without_a_key_are_failures(home: Home, tmp_path: Path) ->
     assert checks["worker glm"].fix == "workers-tui worker set-key glm"
 
 
+async def test_each_worker_is_told_with_what_mends_it(home: Home, tmp_path: Path) -> None:
+    identities = Identities(tmp_path / ".claude-workers")
+    for name in ("broken", "keyless", "untried", "failed", "good"):
+        identities.create(name, preset_named("zai"))
+        if name != "keyless":
+            identities.set_key(name, "key-of-a-worker")
+    (tmp_path / ".claude-workers/broken/settings.json").write_text("{")
+    identities.note_trial(identities.get("failed"), Trial(False, "no such model"))
+    identities.note_trial(identities.get("good"), Trial(True))
+    async with engine_with(home, "http://127.0.0.1:9/api/v1", tmp_path) as engine:
+        checks = await checks_of(engine)
+    mended = {name: checks[f"worker {name}"].fix or "" for name in identities.names()}
+    assert mended["broken"].startswith("mend ")
+    assert mended["keyless"] == "workers-tui worker set-key keyless"
+    assert mended["failed"] == "workers-tui worker finalize failed"
+    assert checks["worker failed"].detail == "failed when last tried: no such model"
+    assert "untried" in checks["worker untried"].detail
+    assert checks["worker untried"].ok
+    assert checks["worker good"].detail.endswith(" at https://api.z.ai/api/anthropic")
+
+
+async def test_kept_keys_that_cannot_be_read_are_not_called_missing(
+    home: Home, tmp_path: Path
+) -> None:
+    home.keys_json.write_text("{broken")
+    async with engine_with(home, "http://127.0.0.1:9/api/v1", tmp_path, key=None) as engine:
+        checks = await checks_of(engine)
+    assert not checks["keys"].ok
+    assert "not a JSON object" in checks["keys"].detail
+
+
+async def test_an_address_that_is_none_is_named_with_its_variable(
+    home: Home, tmp_path: Path
+) -> None:
+    async with engine_with(home, "ftp://x", tmp_path) as engine:
+        checks = await checks_of(engine)
+    assert "'ftp://x' is no address" in checks["tier fast"].detail
+    assert checks["tier fast"].fix == "correct or unset OPENROUTER_BASE_URL"
+
+
 async def test_a_local_server_is_offered_until_it_is_configured(home: Home, tmp_path: Path) -> None:
     found = LocalServer("ollama", "Ollama", "http://127.0.0.1:11434/v1", ("q",))
     async with Simulator() as provider, engine_with(home, provider.url, tmp_path) as engine:
@@ -284,4 +326,28 @@ async def test_broken_files_of_claudes_are_no_crash(desk: Desk) -> None:
     (desk.config / "settings.json").write_text('{"hooks": [1, {"PreToolUse": 7}], "x"')
     (desk.config / ".claude.json").write_text("[]")
     (desk.project / ".mcp.json").write_text('{"mcpServers": {"workers": 7}}')
-    assert not (await desk.checks())["registration"].ok
+    checks = await desk.checks()
+    assert not checks["hooks"].ok
+    assert checks["hooks"].detail.startswith(f"{desk.config / 'settings.json'}, line 1: ")
+    assert not checks["registration"].ok
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [(b"{\n// mine\n}", "line 2: it holds a comment"), (b"\xff\xfe", "cannot be read")],
+)
+async def test_a_file_that_claude_code_cannot_read_is_named_with_its_line(
+    desk: Desk, raw: bytes, said: str
+) -> None:
+    desk.connect()
+    for name, check in {"settings.json": "hooks", ".claude.json": "registration"}.items():
+        path = desk.config / name
+        kept = path.read_bytes()
+        path.write_bytes(raw)
+        found = (await desk.checks())[check]
+        assert not found.ok
+        assert str(path) in found.detail
+        assert said in found.detail
+        path.write_bytes(kept)
+    (desk.config / "settings.json").write_bytes(b"\xef\xbb\xbf")
+    assert (await desk.checks())["hooks"].ok

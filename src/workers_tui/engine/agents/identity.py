@@ -60,6 +60,13 @@ class Identity:
         return self.models.get("HAIKU") or self.model
 
     @property
+    def needs_key(self) -> bool:
+        """Its address is good and its key is not."""
+        missing = not self.key and not self.loopback
+        unfit = self.key == PLACEHOLDER or not can_be_sent(self.key)
+        return is_address(self.base_url) and (missing or unfit)
+
+    @property
     def asked_for(self) -> dict[str, str]:
         """What a trial is about: address, key and models."""
         return {**self.models, "url": self.base_url, "key": self.key}

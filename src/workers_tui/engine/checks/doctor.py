@@ -14,15 +14,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workers_tui.engine.agents.identities import Identities, find_root
+from workers_tui.engine.agents.identity import Identity
 from workers_tui.engine.calls.bills import Bills
 from workers_tui.engine.checks.check import Check
 from workers_tui.engine.checks.local_servers import LocalServer
 from workers_tui.engine.engine import Engine
-from workers_tui.engine.errors import KeyRejected, SandboxRefused, UpstreamFailed, WorkersError
+from workers_tui.engine.errors import (
+    ConfigError,
+    KeyRejected,
+    SandboxRefused,
+    UpstreamFailed,
+    WorkersError,
+)
 from workers_tui.engine.files.sandbox import Sandbox
 from workers_tui.engine.money import to_usd
 from workers_tui.engine.settings.providers import DEFAULT, Provider
 from workers_tui.engine.settings.settings import Tier
+from workers_tui.home.files import read_json
 
 OLDEST_PYTHON = (3, 11)
 LEAST_FREE_BYTES = 100_000_000
@@ -39,7 +47,7 @@ def check_python() -> Check:
 
 async def check_engine(engine: Engine, locals_: Sequence[LocalServer]) -> list[Check]:
     """Everything that needs an engine, in the order a user should mend it."""
-    checks = [_settings(engine)]
+    checks = [_settings(engine), *_kept_keys(engine)]
     for provider in _used(engine):
         checks += await _provider(engine, provider)
     for name, tier in engine.config.settings.tiers.items():
@@ -59,6 +67,14 @@ def _settings(engine: Engine) -> Check:
     cap = config.settings.daily_budget_usd
     limit = f"cap ${cap} a day" if cap is not None else "no cap"
     return Check("settings", ok=True, detail=f"{config.path}: {said}, {limit}")
+
+
+def _kept_keys(engine: Engine) -> list[Check]:
+    path = engine.home.keys_json
+    if not path.exists() or isinstance(read_json(path), dict):
+        return []
+    fix = f"mend or delete {path}, then run `workers-tui key set PROVIDER` for each provider"
+    return [Check("keys", ok=False, detail=f"{path} is not a JSON object", fix=fix)]
 
 
 def _used(engine: Engine) -> list[Provider]:
@@ -125,8 +141,12 @@ async def _tier(engine: Engine, name: str, tier: Tier) -> Check:
     title = f"tier {name}"
     provider = engine.config.settings.tier_provider(tier)
     fix = f"choose a model for tier {name} in models.json or in the dashboard (e)"
-    if engine.providers.find(provider) is None:
-        return Check(title, ok=False, detail=f"there is no provider {provider!r}", fix=fix)
+    try:
+        engine.providers.get(provider)
+    except ConfigError as error:
+        if provider == DEFAULT and engine.environ.get("OPENROUTER_BASE_URL"):
+            fix = "correct or unset OPENROUTER_BASE_URL"
+        return Check(title, ok=False, detail=str(error), fix=fix)
     price = await engine.prices.ready(provider, tier.model)
     unlisted = engine.prices.unlisted(provider, tier.model)
     if unlisted:
@@ -148,13 +168,23 @@ def _workers(engine: Engine) -> list[Check]:
     if not found:
         said = "none; `workers-tui worker presets` lists providers"
         return [Check("agent workers", ok=True, detail=said)]
-    return [
-        Check(f"worker {one.name}", ok=False, detail=one.problem,
-              fix=f"workers-tui worker set-key {one.name}")
-        if one.problem
-        else Check(f"worker {one.name}", ok=True, detail=f"{one.model} at {one.base_url}")
-        for one in found
-    ]  # fmt: skip
+    return [_worker(one) for one in found]
+
+
+def _worker(one: Identity) -> Check:
+    title, where = f"worker {one.name}", f"{one.model} at {one.base_url}"
+    if one.problem:
+        fix = f"mend {one.path / 'settings.json'}"
+        if one.needs_key:
+            fix = f"workers-tui worker set-key {one.name}"
+        return Check(title, ok=False, detail=one.problem, fix=fix)
+    finalize = f"workers-tui worker finalize {one.name}"
+    if one.trial is None:
+        return Check(title, ok=True, detail=f"{where}, untried: {finalize}")
+    if not one.trial.ok:
+        said = f"failed when last tried: {one.trial.said}"
+        return Check(title, ok=False, detail=said, fix=finalize)
+    return Check(title, ok=True, detail=where)
 
 
 def _local(engine: Engine, found: Sequence[LocalServer]) -> list[Check]:

@@ -15,7 +15,8 @@ from workers_tui.engine.checks.check import Check
 from workers_tui.home.claude_places import ClaudePlaces, Scope, claude_places, find_claude
 from workers_tui.home.claude_plugin import find_plugin
 from workers_tui.home.claude_settings import HOOKS, SERVER, is_our_command
-from workers_tui.home.files import read_json
+from workers_tui.home.files import read_json, read_whole
+from workers_tui.home.json_surgery import JsonText, NotJson
 
 CONNECT = "workers-tui connect"
 PATIENCE = 20.0
@@ -56,6 +57,9 @@ async def _program(environ: Mapping[str, str]) -> Check:
 
 
 def _registration(places: list[ClaudePlaces], *, plugin: bool) -> Check:
+    broken = [fault for one in places if (fault := _fault(one.servers))]
+    if broken:
+        return Check("registration", ok=False, detail=broken[0], fix="mend that line")
     found = [
         (one.scope, entry) for one in places if (entry := _entry(one)) is not None
     ]  # in the order that Claude Code itself asks last to first
@@ -96,7 +100,25 @@ def _broken(entry: dict[str, Any]) -> str:
     return "" if os.access(command, os.X_OK) else f"{command} is registered and is not there"
 
 
+def _fault(path: Path) -> str:
+    """What keeps Claude Code from reading this file of its own; empty when nothing does."""
+    try:
+        text = read_whole(path).decode("utf-8-sig")
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        return f"{path} cannot be read: {error}"
+    try:
+        JsonText(text) if text.strip() else None
+    except NotJson as error:
+        return f"{path}, line {error.line}: {error}"
+    return ""
+
+
 def _hooks(places: list[ClaudePlaces], *, plugin: bool) -> Check:
+    broken = [fault for one in places if (fault := _fault(one.settings))]
+    if broken:
+        return Check("hooks", ok=False, detail=broken[0], fix="mend that line")
     if plugin:
         return Check("hooks", ok=True, detail="by the plugin")
     commands = [command for one in places for command in _commands(read_json(one.settings))]
