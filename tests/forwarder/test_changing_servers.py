@@ -215,18 +215,19 @@ async def test_a_server_that_dies_in_a_call_leaves_its_job_id_and_no_second_call
     assert len(mortal.calls) == 1
 
 
+@pytest.mark.parametrize("name", ["toolu_9", "a b&call=+%41#\u00fc/\r\nx: y"])
 async def test_a_server_that_dies_silently_is_asked_for_through_the_store(
-    forward: Forward, serve: Serve, engine: FakeEngine, home: Home
+    forward: Forward, serve: Serve, engine: FakeEngine, home: Home, name: str
 ) -> None:
     mortal = Mortal(home, None)
     async with mortal.serve():
         client = await forward()
         await client.greet()
-        known = {"claudecode/toolUseId": "toolu_9"}
+        known = {"claudecode/toolUseId": name}
         pending = asyncio.create_task(client.call(1, "delegate", {"task": "t"}, **known))
         await asyncio.wait_for(mortal.called.wait(), 10)
     await serve()
-    await engine.delegate(CallRequest("t"), Origin(roots=(), tool_use_id="toolu_9"))
+    await engine.delegate(CallRequest("t"), Origin(roots=(), tool_use_id=name))
     mortal.die.set()
     answer = await asyncio.wait_for(pending, 20)
     assert 'delegate_result(job_id="job1")' in text_of(answer)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -119,6 +121,11 @@ def test_an_answer_that_ends_early_means_broken(answering: Answering, raw: bytes
         ("https://127.0.0.1:4747/mcp", None),
         ("http://127.0.0.1/mcp", None),
         ("http://:1/", None),
+        ("http://127.0.0.1:65536/mcp", None),
+        ("http://127.0.0.1:99999999999999999999/mcp", None),
+        ("http://127.0.0.1:0/mcp", None),
+        ("http://127.0.0.1:\u0663/mcp", Address("127.0.0.1", 3)),
+        ("http://127.0.0.1:\u00b2/mcp", None),
         ("nonsense", None),
         ("", None),
     ],
@@ -132,6 +139,45 @@ def test_a_small_question_has_an_answer_or_none(answering: Answering) -> None:
     assert ask(good, "GET", "/", {}, 2) == {"a": 1}
     assert ask(answering(b"HTTP/1.1 404 No\r\n\r\n"), "GET", "/", {}, 2) is None
     assert ask(answering(b"junk"), "GET", "/", {}, 2) is None
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 200 OK\r\ncontent-length: 70000\r\n\r\n{" + b" " * 69_998 + b"}",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n" + b"[" * 100_000,
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + b"ff\r\n" * 20_000,
+        b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 200 + b"\r\n",
+    ],
+)
+def test_a_small_question_takes_no_large_answer(answering: Answering, raw: bytes) -> None:
+    assert ask(answering(raw), "GET", "/", {}, 5) is None
+
+
+@pytest.mark.parametrize(
+    "head", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 60000\r\n\r\n"]
+)
+def test_who_answers_drop_by_drop_is_not_waited_for(head: bytes) -> None:
+    over = threading.Event()
+
+    def drip(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.sendall(head)
+            while not over.wait(0.05):
+                connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        stranger = threading.Thread(target=drip, args=(listener,))
+        stranger.start()
+        began = time.monotonic()
+        address = Address("127.0.0.1", listener.getsockname()[1])
+        assert ask(address, "GET", "/healthz", {}, 0.5) is None
+        assert time.monotonic() - began < 5
+        over.set()
+        stranger.join()
 
 
 @pytest.mark.parametrize("taking", [True, False])

@@ -18,6 +18,7 @@ TOOLS = "server/test_tools_over_http.py::"
 GATE = "server/test_gate.py::"
 BODIES = "server/test_bad_input.py::"
 SESSIONS = "server/test_sessions.py::"
+SLOW = "server/test_slow_clients.py::"
 REAL = "server/test_real_engine.py::"
 
 FORWARDER = (
@@ -152,8 +153,29 @@ FORWARDER = (
         "if exchange.status in {499}:",
         (
             CHANGING + "test_a_rotated_token_is_taken_up_by_a_living_forwarder",
-            "forwarder/test_handshake_era.py::test_a_session_that_the_server_ended_is_opened_again",
+            "forwarder/test_upstream.py::test_nothing_was_done_and_it_may_be_sent_elsewhere",
         ),
+    ),
+    Promise(
+        "a call that another server has to take is sent there",
+        "forwarder/upstream.py",
+        'if event.get("error", {}).get("code") == MOVED:',
+        "if False:",
+        ("forwarder/test_upstream.py::test_nothing_was_done_and_it_may_be_sent_elsewhere",),
+    ),
+    Promise(
+        "the server's own error comes through",
+        "forwarder/upstream.py",
+        'if isinstance(said, dict) and isinstance(said.get("code"), int):',
+        "if False:",
+        ("forwarder/test_upstream.py::test_the_servers_own_error_comes_through",),
+    ),
+    Promise(
+        "a new session at a server takes no new call for an old one",
+        "forwarder/upstream.py",
+        "        self._stream: Exchange | None = None\n",
+        "        self._stream: Exchange | None = None\n        self._ids = itertools.count(1)\n",
+        ("forwarder/test_upstream.py::test_requests_have_ids_of_their_own_at_every_server",),
     ),
     Promise(
         "after a change of servers the tools are announced",
@@ -982,6 +1004,60 @@ STRANGERS = (
         "        raise NotSent(str(error)) from error",
         "        raise Broken(str(error)) from error",
         (WIRE + "test_nobody_listening_means_not_sent",),
+    ),
+    Promise(
+        "who answers drop by drop is not waited for",
+        "forwarder/wire.py",
+        "        self._connection.settimeout(left)\n",
+        "",
+        (WIRE + "test_who_answers_drop_by_drop_is_not_waited_for",),
+    ),
+    Promise(
+        "a small question takes no large answer",
+        "forwarder/wire.py",
+        "if size < 0 or (most is not None and size > most):",
+        "if False:",
+        (WIRE + "test_a_small_question_takes_no_large_answer",),
+    ),
+    Promise(
+        "an address that cannot be is none",
+        "forwarder/wire.py",
+        "if 0 < int(port) <= HIGHEST_PORT else None",
+        "",
+        (WIRE + "test_addresses_are_read_from_urls",),
+    ),
+    Promise(
+        "a head or a refused body that comes drop by drop is not waited for",
+        "server/web.py",
+        "        if not self._at_work():\n            self.transport.close()\n",
+        "        pass\n",
+        (
+            SLOW + "test_a_connection_that_says_nothing_is_closed",
+            SLOW + "test_a_head_that_comes_drop_by_drop_is_not_waited_for",
+            SLOW + "test_a_second_head_on_one_connection_is_not_waited_for",
+            SLOW + "test_a_body_that_was_refused_is_not_waited_for",
+        ),
+    ),
+    Promise(
+        "a client with a call is waited for",
+        "server/web.py",
+        "        if not self._at_work():\n            self.transport.close()\n",
+        "        self.transport.close()\n",
+        (SLOW + "test_a_client_with_a_call_is_waited_for",),
+    ),
+    Promise(
+        "a record that somebody spoilt is written again",
+        "server/host.py",
+        "if self.taking and (record is None or record.url != url):",
+        "if False:",
+        (HOST + "test_a_record_that_somebody_spoilt_is_written_again",),
+    ),
+    Promise(
+        "the name of a call may be any text",
+        "forwarder/upstream.py",
+        "{quote(call, safe='', errors='replace')}",
+        "{call}",
+        (CHANGING + "test_a_server_that_dies_silently_is_asked_for_through_the_store",),
     ),
     Promise(
         "an answer that ends early is no answer",

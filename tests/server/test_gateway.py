@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -307,9 +307,161 @@ async def test_no_body_reaches_a_log(calling: Calling, caplog: pytest.LogCapture
     assert PROVIDER_KEY not in caplog.text
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"model": 7}'])
+NONSENSE = [
+    b"", b"[]", b"{", b'{"model": 7, "messages": []}', b'{"model": "m"}', b"NaN", b"\xff\xfe",
+    b'{"model": "m", "messages": 5}', b"[" * 100_000, b'{"a":' * 100_000,
+    b'{"model": "a\\nb", "messages": []}', b'{"model": "%s", "messages": []}' % (b"x" * 10_000),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("body", NONSENSE, ids=range(len(NONSENSE)))
 async def test_nonsense_is_refused_before_anything_leaves(calling: Calling, body: bytes) -> None:
     async with calling() as caller:
         reply = await caller.client.post("/v1/messages", content=body)
         assert reply.status_code == 400
+        assert reply.json()["error"]["type"] == "invalid_request_error"
         assert not caller.one.sim.seen
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        (b"x-odd", b"\xe9\xff"),
+        (b"anthropic-beta", "größe".encode()),
+        (b"x-claude-code-agent-id", b"\xe9"),
+    ],
+)
+async def test_odd_bytes_in_headers_pass_and_leave_no_hold(
+    calling: Calling, header: tuple[bytes, bytes]
+) -> None:
+    async with calling() as caller:
+        own = [(b"content-type", b"application/json"), header]
+        body = json.dumps(caller.body()).encode()
+        reply = await caller.client.post("/v1/messages", content=body, headers=own)
+        assert reply.status_code == 200
+        assert dict(caller.one.sim.seen[-1].headers)[header[0].decode()] == header[1].decode(
+            "latin-1"
+        )
+        assert (await caller.one.engine.budget.refresh()).held_pico == 0
+
+
+async def test_a_query_that_cannot_be_sent_leaves_no_hold(calling: Calling) -> None:
+    async with calling() as caller:
+        identity = caller.account.identity
+        caller.account.identity = replace(identity, base_url=f"{identity.base_url}/{'b' * 2000}")
+        reply = await raw_post(caller, f"/gateway/v1/messages?{'a' * 64_000}")
+        assert b" 400 " in reply.splitlines()[0]
+        assert b"nothing was sent" in reply
+        assert not caller.one.sim.seen
+        assert caller.account.in_flight == 0
+
+
+async def raw_post(caller: Caller, target: str) -> bytes:
+    """The answer to a request that no client library would send."""
+    url = caller.client.base_url
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    body = json.dumps(caller.body()).encode()
+    head = (
+        f"POST {target} HTTP/1.1\r\nHost: {url.netloc.decode()}\r\nConnection: close\r\n"
+        f"Authorization: Bearer {caller.account.token}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    writer.write(head.encode() + body)
+    reply = await reader.read()
+    writer.close()
+    return reply
+
+
+async def test_a_body_that_comes_after_the_end_opens_nothing(calling: Calling) -> None:
+    async with calling() as caller:
+        half = asyncio.Event()
+
+        async def slowly() -> AsyncIterator[bytes]:
+            body = json.dumps(caller.body()).encode()
+            yield body[:20]
+            half.set()
+            await caller.account.closed.wait()
+            yield body[20:]
+
+        asking = asyncio.create_task(caller.client.post("/v1/messages", content=slowly()))
+        await half.wait()
+        await caller.one.engine.agents.metering.close(caller.account)
+        assert (await asking).status_code == 401
+        assert not caller.one.sim.seen
+        assert caller.billed == []
+
+
+async def test_what_is_under_way_is_broken_off_and_booked_when_the_job_ends(
+    calling: Calling,
+) -> None:
+    """Somebody outside the job's processes may hold a connection open."""
+    scenario = scripted(rule({}, say("word " * 200), fault="stall", prompt_tokens=400))
+    async with calling(scenario) as caller:
+        async with caller.client.stream("POST", "/v1/messages", json=caller.body()) as reply:
+            await anext(reply.aiter_bytes())
+            async with asyncio.timeout(5):
+                await caller.one.engine.agents.metering.close(caller.account)
+        assert caller.billed[0].status == "cancelled"
+        assert caller.billed[0].usage.input == 400
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/models", "/v1/messages/x", "/v1//messages", "/v1/messages%2f..%2fx", "/x"]
+)
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
+async def test_no_other_route_leads_to_the_provider(
+    calling: Calling, method: str, path: str
+) -> None:
+    async with calling() as caller:
+        reply = await caller.client.request(method, path, json=caller.body())
+        assert reply.status_code == 404
+        assert reply.json()["error"]["type"] == "not_found_error"
+        bare = await caller.client.request(method, path, headers={"authorization": "Bearer x"})
+        assert bare.status_code == 401
+        assert not caller.one.sim.seen
+
+
+class Odd(httpx.AsyncBaseTransport):
+    """A provider that answers as it likes."""
+
+    def __init__(self, *answer: Any) -> None:
+        self.status, self.headers, self.body = answer
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        await request.aread()
+        return httpx.Response(self.status, headers=self.headers, content=self.body)
+
+
+def answering(caller: Caller, *answer: Any) -> None:
+    caller.one.engine.agents.clients._transport = Odd(*answer)
+
+
+JSON_TYPE = (b"content-type", b"application/json")
+
+
+async def test_odd_bytes_in_an_answers_headers_pass(calling: Calling) -> None:
+    async with calling() as caller:
+        odd = (b"x-odd", "größe ∞".encode())
+        answering(caller, 429, [JSON_TYPE, odd], b'{"error": {"message": "slow"}}')
+        reply = await caller.post()
+        assert reply.status_code == 429
+        assert odd in [(name.lower(), value) for name, value in reply.headers.raw]
+
+
+async def test_an_answer_without_a_reason_to_stop_is_booked_and_passes(calling: Calling) -> None:
+    usage = {"input_tokens": 1000, "output_tokens": 10}
+    message = {"type": "message", "content": [{"type": "text", "text": "hi"}], "usage": usage}
+    async with calling() as caller:
+        answering(caller, 200, [JSON_TYPE], json.dumps(message).encode())
+        reply = await caller.post(stream=False)
+        assert (reply.status_code, reply.json()) == (200, message)
+        (billed,) = caller.billed
+        assert (billed.usage.input, billed.usage.output) == (1000, 10)
+        assert (billed.status, billed.cost.source) == ("incomplete", CostSource.ESTIMATED)
+
+
+@pytest.mark.parametrize("body", [b"<html>hello</html>", b"[" * 50_000, b"[]", b'{"ok": true}'])
+async def test_a_count_that_is_none_is_estimated(calling: Calling, body: bytes) -> None:
+    async with calling() as caller:
+        answering(caller, 200, [(b"content-type", b"text/html")], body)
+        reply = await caller.post("/v1/messages/count_tokens")
+        assert reply.json()["input_tokens"] > 1

@@ -71,6 +71,20 @@ async def test_server_json_says_who_serves_and_is_removed(start: Start, home: Ho
     assert not home.server_json.exists()
 
 
+@pytest.mark.parametrize("left", [None, "", '{"url": "http://127.0.0.1:1/mcp", "pid": 1}'])
+async def test_a_record_that_somebody_spoilt_is_written_again(
+    start: Start, home: Home, monkeypatch: pytest.MonkeyPatch, left: str | None
+) -> None:
+    monkeypatch.setattr(host_module, "SAY_EVERY", 0.02)
+    host = await start()
+    home.server_json.unlink()
+    if left is not None:
+        home.server_json.write_text(left)
+    await until(lambda: (record := read_record(home)) is not None and record.url == host.url)
+    await host.stop()
+    assert not home.server_json.exists()
+
+
 async def test_a_second_dashboard_is_a_viewer_until_the_first_leaves(
     start: Start, engine: FakeEngine, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from workers_tui.forwarder import frames
 from workers_tui.forwarder.finder import Place
 from workers_tui.forwarder.frames import Message
-from workers_tui.forwarder.wire import Broken, Exchange
+from workers_tui.forwarder.wire import Broken, Exchange, ask
 
 MOVED = -32050
 """The server's error code for: another one has taken over, nothing was done."""
@@ -108,16 +108,13 @@ class Server:
 
     def ask_jobs(self, call: str) -> list[str]:
         """Which jobs came from a call that an earlier server took."""
-        exchange = Exchange(
-            self.place.address, "GET", f"/control/jobs?call={call}", self._headers, timeout=QUICK
-        )
-        try:
-            jobs = json.loads(exchange.body()).get("jobs", [])
-        except (OSError, ValueError, AttributeError):
-            return []
-        finally:
-            exchange.close()
-        return [str(job) for job in jobs]
+        # Late, because it is rarely needed: the name may be any text of the client's.
+        from urllib.parse import quote
+
+        path = f"/control/jobs?call={quote(call, safe='', errors='replace')}"
+        said = ask(self.place.address, "GET", path, self._headers, QUICK)
+        jobs = (said or {}).get("jobs")
+        return [str(job) for job in jobs] if isinstance(jobs, list) else []
 
     def _post(self, message: Message, timeout: float | None) -> Exchange:
         body = json.dumps(message, separators=(",", ":")).encode()

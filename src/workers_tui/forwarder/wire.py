@@ -8,8 +8,10 @@ the two cases apart, because a call that may have arrived is never repeated.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -17,6 +19,10 @@ from typing import Any, BinaryIO
 CONNECT_WAIT = 2.0
 HEAD_LINES = 100
 LONGEST_LINE = 65536
+LONGEST_PORT = 5
+HIGHEST_PORT = 65535
+SMALL = 65536
+"""Bytes of a small answer; whoever sends more is not one of ours."""
 
 
 class NotSent(OSError):
@@ -39,9 +45,9 @@ class Address:
         """The address in `http://HOST:PORT/…`; None when there is none."""
         scheme, _, rest = url.partition("://")
         host, _, port = rest.partition("/")[0].rpartition(":")
-        if scheme != "http" or not host or not port.isdigit():
+        if scheme != "http" or not host or not port.isdecimal() or len(port) > LONGEST_PORT:
             return None
-        return cls(host.strip("[]"), int(port))
+        return cls(host.strip("[]"), int(port)) if 0 < int(port) <= HIGHEST_PORT else None
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -58,13 +64,17 @@ class Exchange:
         headers: Mapping[str, str],
         body: bytes = b"",
         timeout: float | None = None,
+        end: float | None = None,
     ) -> None:
-        """Send the request and read the answer's head. Raises NotSent or Broken."""
+        """Send the request and read the answer's head. Raises NotSent or Broken.
+
+        `timeout` is for each read; at `end`, on the monotonic clock, all is over.
+        """
         self._socket = _connect(address)
         try:
             self._socket.settimeout(timeout)
             self._socket.sendall(_head(address, method, path, headers, body) + body)
-            self._file: BinaryIO = self._socket.makefile("rb")
+            self._file = _file(self._socket, end)
             self.status, self.headers = _read_head(self._file)
         except (OSError, ValueError) as error:
             self._socket.close()
@@ -91,9 +101,14 @@ class Exchange:
         """How long a read may take from now on; None waits for ever."""
         self._socket.settimeout(timeout)
 
-    def body(self) -> bytes:
-        """The whole body. Raises Broken."""
-        return b"".join(self._chunks())
+    def body(self, most: int | None = None) -> bytes:
+        """The whole body. Raises Broken, also for one of more than `most` bytes."""
+        whole = b""
+        for chunk in self._chunks(most):
+            whole += chunk
+            if most is not None and len(whole) > most:
+                raise Broken("the answer is too long")
+        return whole
 
     def _lines(self) -> Iterator[bytes]:
         held = b""
@@ -102,14 +117,14 @@ class Exchange:
             for line in lines:
                 yield line.removesuffix(b"\r")
 
-    def _chunks(self) -> Iterator[bytes]:
+    def _chunks(self, most: int | None = None) -> Iterator[bytes]:
         try:
             if "chunked" in self.headers.get("transfer-encoding", ""):
                 while size := int(self._file.readline(LONGEST_LINE).split(b";")[0] or b"-", 16):
-                    yield _exactly(self._file, size)
+                    yield _exactly(self._file, size, most)
                     self._file.readline(LONGEST_LINE)
             elif size := int(self.headers.get("content-length", 0)):
-                yield _exactly(self._file, size)
+                yield _exactly(self._file, size, most)
         except (OSError, ValueError) as error:
             raise Broken(str(error) or "the connection closed") from error
 
@@ -123,14 +138,15 @@ class Exchange:
 def ask(
     address: Address, method: str, path: str, headers: Mapping[str, str], timeout: float
 ) -> dict[str, Any] | None:
-    """A small JSON answer with status 200, or None."""
+    """A small JSON answer with status 200, or None; also from whoever answers drop by drop."""
+    end = time.monotonic() + timeout
     try:
-        exchange = Exchange(address, method, path, headers, timeout=timeout)
+        exchange = Exchange(address, method, path, headers, timeout=timeout, end=end)
     except OSError:
         return None
     try:
-        value = json.loads(exchange.body())
-    except (OSError, ValueError):
+        value = json.loads(exchange.body(SMALL))
+    except (OSError, ValueError, RecursionError):
         return None
     finally:
         exchange.close()
@@ -172,7 +188,33 @@ def _read_head(file: BinaryIO) -> tuple[int, dict[str, str]]:
     return int(first[1]), headers
 
 
-def _exactly(file: BinaryIO, size: int) -> bytes:
+class _UntilEnd(io.RawIOBase):
+    """Reads a socket as long as there is time."""
+
+    def __init__(self, connection: socket.socket, end: float) -> None:
+        self._connection = connection
+        self._end = end
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the answer took too long")
+        self._connection.settimeout(left)
+        return self._connection.recv_into(buffer)
+
+
+def _file(connection: socket.socket, end: float | None) -> BinaryIO:
+    if end is None:
+        return connection.makefile("rb")
+    return io.BufferedReader(_UntilEnd(connection, end))
+
+
+def _exactly(file: BinaryIO, size: int, most: int | None = None) -> bytes:
+    if size < 0 or (most is not None and size > most):
+        raise ValueError("the answer is too long")
     data = file.read(size)
     if len(data) < size:
         raise ValueError("the connection closed in the middle of an answer")

@@ -7,15 +7,13 @@ dead, also after kill -9, so a stale server.json misleads nobody.
 from __future__ import annotations
 
 import fcntl
-import http.client
-import json
 import os
 import secrets
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from workers_tui.engine.errors import StoreUnusable
+from workers_tui.forwarder.wire import Address, ask
 from workers_tui.home.places import Home
 from workers_tui.home.proof import proves
 from workers_tui.home.server_record import ServerRecord, read_record, read_token
@@ -99,16 +97,5 @@ def name_stranger(host: str, port: int) -> str:
 
 
 def _ask(url: str, method: str, path: str, headers: dict[str, str]) -> dict[str, Any] | None:
-    place = urlsplit(url)
-    connection = http.client.HTTPConnection(
-        place.hostname or "127.0.0.1", place.port, timeout=PATIENCE
-    )
-    try:
-        connection.request(method, path, headers=headers)
-        response = connection.getresponse()
-        value = json.loads(response.read(65536))
-    except (OSError, ValueError, http.client.HTTPException):
-        return None
-    finally:
-        connection.close()
-    return value if response.status == 200 and isinstance(value, dict) else None
+    address = Address.of(url)
+    return None if address is None else ask(address, method, path, headers, PATIENCE)

@@ -16,7 +16,14 @@ import httpx
 
 from workers_tui.engine.agents.agent_account import Account, read_head
 from workers_tui.engine.agents.metering import count_estimate
-from workers_tui.engine.errors import BudgetRefused, PaymentRequired, PolicyRefused, WorkersError
+from workers_tui.engine.errors import (
+    BudgetRefused,
+    JobCancelled,
+    PaymentRequired,
+    PolicyRefused,
+    WorkersError,
+    WrongUse,
+)
 from workers_tui.server.gateway_exchange import (
     BodyTooLarge,
     ClientGone,
@@ -60,7 +67,7 @@ class Gateway:
             return
         account = self._agents.metering.find(exchange.token)
         if account is None:
-            await exchange.refuse(401, "authentication_error", "this job has ended")
+            await refuse_ended(exchange)
             return
         try:
             body = await exchange.body()
@@ -79,11 +86,14 @@ class Gateway:
             await self._messages(exchange, account, body)
 
     async def _messages(self, exchange: Exchange, account: Account, body: bytes) -> None:
+        client = self._agents.clients.to(account.identity)
         try:
             head = read_head(body, exchange.headers)
-            meter = await exchange.unless_gone(self._agents.metering.admit(account, head))
-        except ValueError:
-            await exchange.refuse(400, "invalid_request_error", "the body is no Messages request")
+            # Before anything is held: what cannot be sent must leave no hold behind.
+            request = exchange.request(client, account, body)
+            meter = await exchange.unless_gone(self._agents.metering.admit(account, head), account)
+        except ValueError as wrong:
+            await exchange.refuse(400, "invalid_request_error", f"{wrong}: nothing was sent")
         except BudgetRefused as refused:
             account.refused = str(refused)
             # Claude Code shows a 402 as it is and does not ask again.
@@ -91,21 +101,20 @@ class Gateway:
         except PaymentRequired as refused:
             account.trouble = str(refused)
             await exchange.refuse(402, "billing_error", str(refused))
-        except PolicyRefused as refused:
+        except (PolicyRefused, WrongUse) as refused:
             await exchange.refuse(400, "invalid_request_error", str(refused))
+        except JobCancelled:
+            await refuse_ended(exchange)
         except WorkersError as wrong:
             await exchange.refuse(500, "api_error", str(wrong))
         else:
-            passage = Passage(
-                self._agents.clients.to(account.identity), exchange, meter, self._agents.limits
-            )
-            await passage.run(body)
+            await Passage(client, request, exchange, meter, self._agents.limits).run()
 
     async def _count(self, exchange: Exchange, account: Account, body: bytes) -> None:
         url = account.identity.base_url
         if url not in self._countless:
-            reply = await exchange.unless_gone(self._ask_count(exchange, account, body))
-            if reply is not None and reply.status_code not in NO_COUNT:
+            reply = await exchange.unless_gone(self._ask_count(exchange, account, body), account)
+            if reply is not None and is_count(reply):
                 await exchange.answer(reply.status_code, reply.content)
                 return
             self._countless.add(url)
@@ -114,13 +123,28 @@ class Gateway:
     async def _ask_count(
         self, exchange: Exchange, account: Account, body: bytes
     ) -> httpx.Response | None:
+        client = self._agents.clients.to(account.identity)
         try:
             async with asyncio.timeout(COUNT_SECONDS):
-                return await self._agents.clients.to(account.identity).post(
-                    exchange.target(account), content=body, headers=exchange.onward(account)
-                )
-        except (TimeoutError, httpx.HTTPError):
+                return await client.send(exchange.request(client, account, body))
+        except (TimeoutError, ValueError, httpx.HTTPError):
             return None
+
+
+def is_count(reply: httpx.Response) -> bool:
+    """Whether count_tokens is there: it counts, or refuses in words."""
+    if reply.status_code in NO_COUNT:
+        return False
+    try:
+        raw = json.loads(reply.content)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(raw, dict) and (reply.status_code != 200 or "input_tokens" in raw)
+
+
+async def refuse_ended(exchange: Exchange) -> None:
+    """Say to whoever holds a dead token, or none, that it opens nothing."""
+    await exchange.refuse(401, "authentication_error", "this job has ended")
 
 
 ROUTES = frozenset({"/v1/messages", "/v1/messages/count_tokens"})

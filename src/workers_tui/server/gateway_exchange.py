@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from typing import Any, TypeVar
+
+import httpx
 
 from workers_tui.engine.agents.agent_account import Account
 
@@ -19,13 +21,17 @@ LARGEST_BODY = 64 * 1024 * 1024
 NOT_SENT_ON = frozenset(
     {
         "authorization", "x-api-key", "host", "content-length", "connection", "keep-alive",
-        "transfer-encoding", "accept-encoding", "cookie", "proxy-authorization", "te", "upgrade",
+        "transfer-encoding", "accept-encoding", "cookie", "proxy-authorization", "te", "trailer",
+        "upgrade", "expect",
     }
 )  # fmt: skip
 
 
+JSON = (b"content-type", b"application/json")
+
+
 class ClientGone(Exception):
-    """The agent hung up."""
+    """The agent hung up, or its job has ended."""
 
 
 class BodyTooLarge(Exception):
@@ -44,6 +50,7 @@ class Exchange:
         _, mark, rest = scope["path"].partition("/v1/")
         self.route = f"/v1/{rest.rstrip('/')}" if mark else None
         self._query = scope.get("query_string", b"").decode("latin-1")
+        self._raw_headers: list[tuple[bytes, bytes]] = list(scope["headers"])
         self._receive = receive
         self._send = send
 
@@ -68,24 +75,33 @@ class Exchange:
             if not message.get("more_body"):
                 return b"".join(parts)
 
-    def target(self, account: Account) -> str:
-        """Where it goes."""
+    def request(self, client: httpx.AsyncClient, account: Account, body: bytes) -> httpx.Request:
+        """What goes to the provider. Raises ValueError when it cannot be sent."""
         query = f"?{self._query}" if self._query else ""
-        return f"{account.identity.base_url}{self.route}{query}"
+        url = f"{account.identity.base_url}{self.route}{query}"
+        try:
+            return client.build_request("POST", url, content=body, headers=self._onward(account))
+        except httpx.InvalidURL as wrong:
+            raise ValueError(str(wrong)) from None
 
-    def onward(self, account: Account) -> dict[str, str]:
-        """Headers for the provider: what came, without our token, with its key."""
-        kept = {name: value for name, value in self.headers.items() if name not in NOT_SENT_ON}
-        return {**kept, "accept-encoding": "identity", **account.identity.headers()}
+    def _onward(self, account: Account) -> list[tuple[bytes, bytes]]:
+        """Headers for the provider, byte for byte: what came, with its key for our token."""
+        kept = [
+            one for one in self._raw_headers if one[0].lower().decode("latin-1") not in NOT_SENT_ON
+        ]
+        own = {"accept-encoding": "identity", **account.identity.headers()}
+        return [*kept, *((name.encode(), value.encode()) for name, value in own.items())]
 
-    async def unless_gone(self, work: Awaitable[T]) -> T:
-        """Do the work, but stop when the client hangs up: then ClientGone."""
+    async def unless_gone(self, work: Awaitable[T], account: Account) -> T:
+        """Do the work, but stop when the client hangs up or its job ends: then ClientGone."""
         task = asyncio.ensure_future(work)
         gone = asyncio.ensure_future(self._wait_gone())
+        over = asyncio.ensure_future(account.closed.wait())
         try:
-            await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task, gone, over}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             gone.cancel()
+            over.cancel()
             if not task.done():
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
@@ -97,9 +113,9 @@ class Exchange:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
-    async def start(self, status: int, headers: Mapping[str, str]) -> None:
+    async def start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """Send status and headers."""
-        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        raw = list(headers)
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
 
     async def piece(self, body: bytes, *, more: bool = True) -> None:
@@ -107,11 +123,10 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": body, "more_body": more})
 
     async def answer(
-        self, status: int, body: bytes, headers: Mapping[str, str] | None = None
+        self, status: int, body: bytes, headers: Iterable[tuple[bytes, bytes]] = (JSON,)
     ) -> None:
         """Send a whole answer."""
-        own = {"content-type": "application/json", "content-length": str(len(body))}
-        await self.start(status, {**own, **(headers or {})})
+        await self.start(status, [*headers, (b"content-length", b"%d" % len(body))])
         await self.piece(b"" if self.method == "HEAD" else body, more=False)
 
     async def refuse(self, status: int, kind: str, message: str) -> None:

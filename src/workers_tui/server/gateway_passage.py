@@ -10,13 +10,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections.abc import Awaitable
+from typing import TypeVar
 
 import httpx
 
 from workers_tui.engine.agents.agent_limits import Limits
 from workers_tui.engine.agents.message_reading import error_words
 from workers_tui.engine.agents.meter import Meter
-from workers_tui.server.gateway_exchange import ClientGone, Exchange, error_body
+from workers_tui.server.gateway_exchange import JSON, ClientGone, Exchange, error_body
 
 NOT_SENT_BACK = frozenset(
     {
@@ -26,13 +28,22 @@ NOT_SENT_BACK = frozenset(
 )  # fmt: skip
 
 
+T = TypeVar("T")
+
+
 class Passage:
     """One admitted request on its way to the provider and back."""
 
     def __init__(
-        self, client: httpx.AsyncClient, exchange: Exchange, meter: Meter, limits: Limits
+        self,
+        client: httpx.AsyncClient,
+        request: httpx.Request,
+        exchange: Exchange,
+        meter: Meter,
+        limits: Limits,
     ) -> None:
         self._client = client
+        self._request = request
         self._exchange = exchange
         self._meter = meter
         local = meter.account.identity.loopback
@@ -40,19 +51,12 @@ class Passage:
         first = limits.local if local else limits.first
         self._first = first if meter.head.stream else limits.whole
         self._whole_limit = limits.whole
-        self._host = httpx.URL(meter.account.identity.base_url).host
+        self._host = request.url.host
 
-    async def run(self, body: bytes) -> None:
+    async def run(self) -> None:
         """Pass it on; whatever happens, it is booked or released."""
-        account = self._meter.account
-        request = self._client.build_request(
-            "POST",
-            self._exchange.target(account),
-            content=body,
-            headers=self._exchange.onward(account),
-        )
         try:
-            response = await self._exchange.unless_gone(self._sent(request))
+            response = await self._unless_gone(self._sent(self._request))
             try:
                 await self._back(response)
             finally:
@@ -66,6 +70,9 @@ class Passage:
         finally:
             if not self._meter.ended:
                 await asyncio.shield(self._meter.settle("cancelled"))
+
+    async def _unless_gone(self, work: Awaitable[T]) -> T:
+        return await self._exchange.unless_gone(work, self._meter.account)
 
     async def _sent(self, request: httpx.Request) -> httpx.Response:
         try:
@@ -92,11 +99,11 @@ class Passage:
         """Send the answer back; it is booked or released then."""
         generation = response.headers.get("x-generation-id")
         await self._meter.note_generation(generation)
-        media = response.headers.get("content-type", "").partition(";")[0].strip()
+        media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if response.status_code == 200 and media == "text/event-stream":
             await self._streamed(response)
             return
-        body = await self._exchange.unless_gone(self._read(response))
+        body = await self._unless_gone(self._read(response))
         if response.status_code >= 400:
             await self._refused(response, media, body)
         else:
@@ -116,7 +123,7 @@ class Passage:
         await self._exchange.start(200, sent_back(response))
         status = "ok"
         try:
-            await self._exchange.unless_gone(self._pieces(response))
+            await self._unless_gone(self._pieces(response))
         except ClientGone:
             status = "cancelled"
         except Stalled:
@@ -161,15 +168,15 @@ class Passage:
         await self._meter.refused(status, words)
         back = sent_back(response)
         if media != "application/json":
-            body, back = error_body("api_error", words), {"content-type": "application/json"}
-        await self._exchange.answer(status, body, back | {"content-length": str(len(body))})
+            body, back = error_body("api_error", words), [JSON]
+        await self._exchange.answer(status, body, back)
 
     async def _whole(self, response: httpx.Response, media: str, body: bytes) -> None:
         """An answer that was not streamed, or an error in the clothes of one."""
         reading = self._meter.reading
         reading.whole(body)
         passed = reading.passed()
-        if media != "application/json" or passed.error or not passed.complete:
+        if media != "application/json" or passed.error or not (passed.stop_reason or passed.usage):
             words = passed.error or page_words(self._host, response.status_code, media, body)
             self._meter.account.trouble = words
             await self._meter.release(words)
@@ -191,9 +198,10 @@ class Stalled(Exception):
     """The provider holds the stream open and says nothing."""
 
 
-def sent_back(response: httpx.Response) -> dict[str, str]:
-    """The provider's headers, without those of the connection."""
-    return {name: value for name, value in response.headers.items() if name not in NOT_SENT_BACK}
+def sent_back(response: httpx.Response) -> list[tuple[bytes, bytes]]:
+    """The provider's headers, byte for byte, without those of the connection."""
+    raw = response.headers.raw
+    return [one for one in raw if one[0].lower().decode("latin-1") not in NOT_SENT_BACK]
 
 
 def page_words(host: str, status: int, media: str, body: bytes) -> str:

@@ -22,6 +22,7 @@ from workers_tui.engine.events import Level
 from workers_tui.home.server_record import (
     ServerRecord,
     ensure_token,
+    read_record,
     remove_record,
     write_record,
 )
@@ -49,6 +50,7 @@ Kind = Literal["dashboard", "serve", "background"]
 IDLE = 60.0
 LOOK_EVERY = 1.0
 COUNT_EVERY = 30.0
+SAY_EVERY = 5.0
 CLAIM_WAIT = 10.0
 DRAIN_WAIT = 10.0
 ANSWER_WAIT = 0.5
@@ -199,6 +201,7 @@ class Host:
         self._show()
         self._spawn(self._watch(side))
         self._spawn(self._count_clients())
+        self._spawn(self._keep_saying_where(self.url))
         if self.kind == "background":
             self._spawn(self._leave_when_idle())
 
@@ -209,6 +212,16 @@ class Host:
         except OSError as error:  # a full disk: who knows the address can still come
             why = error.strerror or error
             self.message = f"cannot write server.json ({why}): Claude Code will not find {url}"
+
+    async def _keep_saying_where(self, url: str) -> None:
+        """Whoever cleans up the home must not make this server unfindable for its life."""
+        while True:
+            await asyncio.sleep(SAY_EVERY)
+            record = await asyncio.to_thread(read_record, self.engine.home)
+            if self.taking and (record is None or record.url != url):
+                await self._say_where(url)
+                if not self.taking:  # it gave way meanwhile
+                    remove_record(self.engine.home, os.getpid())
 
     async def _open(self, web: Any, listener: Listener) -> McpSide:
         hosts = own_hosts(self._address[0], listener.port)

@@ -9,9 +9,11 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from workers_tui.server.gate import App, Receive, Scope, Send, answer
 from workers_tui.server.mcp_server import Doors, McpSide
@@ -19,6 +21,8 @@ from workers_tui.server.request_ids import RequestIds
 
 GRACE = 2
 FLUSH = 0.05
+REQUEST_WAIT = 15.0
+"""Seconds for a request to come whole, or for the rest of one that was refused."""
 
 
 class QuietServer(uvicorn.Server):
@@ -27,6 +31,50 @@ class QuietServer(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+class Connection(H11Protocol):
+    """Ends connections on which no whole request comes in time.
+
+    Before the gate anybody on this machine may connect; whoever sends heads or
+    bodies drop by drop must not use up the descriptors that files need, too.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._patience: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._at_work():
+            self._expect_nothing()
+        else:
+            self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._expect_nothing()
+        super().connection_lost(exc)
+
+    def _at_work(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _expect(self) -> None:
+        if self._patience is None:
+            self._patience = self.loop.call_later(REQUEST_WAIT, self._give_up)
+
+    def _expect_nothing(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def _give_up(self) -> None:
+        self._patience = None
+        if not self._at_work():
+            self.transport.close()
 
 
 def mcp_app(side: McpSide) -> App:
@@ -63,7 +111,7 @@ async def serve(
         access_log=False,
         lifespan="off",
         ws="none",
-        http="h11",
+        http=Connection,
         timeout_graceful_shutdown=GRACE,
         timeout_keep_alive=30,
     )
