@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.hooks.kit import RUN
 
-from workers_tui.hooks.large_json import members
+from workers_tui.hooks.large_json import member
 from workers_tui.hooks.plain_json import MOST_QUOTES, dumps, loads
 
 values = st.recursive(
@@ -134,11 +134,12 @@ def test_members_are_found_in_any_layout(indent: int | str | None, backwards: bo
         for name in path:
             value = value.get(name) if isinstance(value, dict) else None
         wanted.append(value)
-    assert members(raw, PATHS) == wanted
+    assert [member(raw, path) for path in PATHS] == wanted
 
 
 @pytest.mark.parametrize(
     "raw", [b"", b"[]", b"{", b'{\n  "mcpServers": {', b'{\n  "mcpServers": x\n}', b"\xff"]
 )
 def test_a_broken_file_has_no_members(raw: bytes) -> None:
-    assert members(raw, [("mcpServers",), ("projects", "/a")]) == [None, None]
+    assert member(raw, ("mcpServers",)) is None
+    assert member(raw, ("projects", "/a")) is None

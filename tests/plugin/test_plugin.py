@@ -113,3 +113,23 @@ def test_with_the_program_it_hands_over_every_argument(tmp_path: Path) -> None:
     program.chmod(0o755)
     done = run("hook", "a b", path=f"{program.parent}:/usr/bin:/bin", home=tmp_path)
     assert done.stdout == "hook|a b|{}"
+
+
+def test_a_hook_of_a_program_in_its_own_environment_skips_the_entry_point(tmp_path: Path) -> None:
+    venv = tmp_path / "own place"
+    script = venv / "lib" / "python3.11" / "site-packages" / "workers_tui" / "hooks" / "run.py"
+    script.parent.mkdir(parents=True)
+    script.touch()
+    (venv / "bin").mkdir()
+    python, program = venv / "bin" / "python", venv / "bin" / "workers-tui"
+    python.write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
+    program.write_text(f"#!{python}\nno shell line\n")
+    for file in (python, program):
+        file.chmod(0o755)
+    path = f"{venv / 'bin'}:/usr/bin:/bin"
+    (venv / "pyvenv.cfg").touch()
+    hook = run("hook", "opt-out", "a b", path=path, home=tmp_path)
+    assert hook.stdout == f"-I|-S|{script}|opt-out|a b|"
+    assert str(script) not in run("stats", path=path, home=tmp_path).stdout
+    script.unlink()
+    assert "-S" not in run("hook", "opt-out", path=path, home=tmp_path).stdout

@@ -17,16 +17,15 @@ if TYPE_CHECKING:
 LAID_OUT = b'{\n  "'
 
 
-def members(raw: bytes, paths: Sequence[Sequence[str]]) -> list[Any]:
-    """The member at each path; None when it is not there or the text makes no sense."""
+def member(raw: bytes, path: Sequence[str]) -> Any:
+    """The member at this path; None when it is not there or the text makes no sense."""
     try:
-        if raw.startswith(LAID_OUT):
-            texts = [_section(raw, path) for path in paths]
-            return [None if text is None else loads(text) for text in texts]
-        value = loads(raw)
+        if not raw.startswith(LAID_OUT):
+            return _inside(loads(raw), path)
+        text = _section(raw, path)
+        return None if text is None else loads(text)
     except (ValueError, RecursionError):
-        return [None for _ in paths]
-    return [_inside(value, path) for path in paths]
+        return None
 
 
 def _inside(value: Any, names: Sequence[str]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from workers_tui.home.checkout import main_checkout
-from workers_tui.hooks.large_json import members
+from workers_tui.hooks.large_json import member
 from workers_tui.hooks.state import load, read
 
 TYPE_CHECKING = False  # typing costs 4 ms
@@ -25,10 +25,10 @@ def tool_prefix(cwd: str, environ: Mapping[str, str]) -> str:
     if _has_server(load(os.path.join(project, ".mcp.json")).get("mcpServers")):
         return OWN_PREFIX
     own = read(_claude_json(environ))
-    if NAME.encode() in own:
-        here = ("projects", main_checkout(project), "mcpServers")
-        if any(map(_has_server, members(own, [("mcpServers",), here]))):
-            return OWN_PREFIX
+    if _has_server(member(own, ("mcpServers",))):
+        return OWN_PREFIX
+    if _has_server(member(own, ("projects", main_checkout(project), "mcpServers"))):
+        return OWN_PREFIX
     return PLUGIN_PREFIX if _has_plugin(environ) else ""
 
 

@@ -25,10 +25,10 @@ def read(path: str) -> bytes:
     """A file's content; nothing when there is none or it is beyond all reason."""
     try:
         with open(path, "rb") as file:
-            raw = file.read(FILE_LIMIT + 1)
+            size = os.fstat(file.fileno()).st_size
+            return file.read(size) if size <= FILE_LIMIT else b""
     except OSError:
         return b""
-    return raw if len(raw) <= FILE_LIMIT else b""
 
 
 def load(path: str) -> dict[str, Any]:
