@@ -50,6 +50,22 @@ def test_version_is_printed_alone() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize("arguments", ["--version", "hook --help"])
+def test_a_full_output_is_said_in_a_line_and_a_closed_one_is_no_defect(arguments: str) -> None:
+    shell = f"{sys.executable} -m workers_tui {arguments}"
+    full = subprocess.run(
+        ["/bin/sh", "-c", f"{shell} >/dev/full"], capture_output=True, check=False, timeout=60
+    )
+    assert full.returncode == 1
+    assert full.stderr.decode().splitlines() == [
+        "workers-tui: the output cannot be used: No space left on device"
+    ]
+    closed = subprocess.run(
+        ["/bin/sh", "-c", f"{shell} >&-"], capture_output=True, check=False, timeout=60
+    )
+    assert b"Traceback" not in closed.stderr
+
+
 @pytest.mark.parametrize("arguments", [("--version",), ("mcp",), ("hook", "PreToolUse")])
 def test_small_commands_load_nothing_heavy(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     assert not loaded_by(tmp_path, *arguments) & HEAVY

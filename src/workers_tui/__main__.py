@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+
+TYPE_CHECKING = False  # typing and collections cost a hook 5 ms
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 VALUE_OPTIONS = ("--config", "--home", "--host", "--port", "--project")
+UNBUFFERED = ("hook", "--version")
 
 
 def main() -> None:
     """Run the command that `sys.argv` names."""
-    sys.exit(run(sys.argv[1:]))
+    arguments = sys.argv[1:]
+    code = run(arguments)
+    _, rest = leading_options(arguments)
+    if rest[:1] and rest[0] in UNBUFFERED:
+        os._exit(code)  # nothing is left to write; taking the interpreter down would cost 3 ms
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -26,10 +35,7 @@ def run(arguments: Sequence[str]) -> int:
     """
     options, rest = leading_options(arguments)
     command = rest[0] if rest else ""
-    if command == "--version":
-        from workers_tui import __version__
-
-        sys.stdout.write(f"workers-tui {__version__}\n")
+    if command == "--version" and _tell_version():
         return 0
     if command in {"mcp", "hook"} and not {"--help", "-h"} & set(rest):
         if "--home" in options:
@@ -44,6 +50,17 @@ def run(arguments: Sequence[str]) -> int:
     from workers_tui.cli.main import main as cli
 
     return cli(list(arguments)) or 0
+
+
+def _tell_version() -> bool:
+    """False when the output is closed or full: the command line proper says so."""
+    from workers_tui import __version__
+
+    try:
+        os.write(1, f"workers-tui {__version__}\n".encode())
+    except OSError:
+        return False
+    return True
 
 
 def leading_options(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
