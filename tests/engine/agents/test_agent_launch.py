@@ -107,7 +107,7 @@ def test_the_arguments_are_those_of_the_session(launch: Launch) -> None:
         "--allowedTools": "Bash(git log:*)",
         "--disallowedTools": "Write",
         "--add-dir": "/home/dev/other",
-        "--append-system-prompt": "be brief",
+        "--append-system-prompt-file": str(launch.more_system_prompt),
         "--setting-sources": "user",
     }
     assert {flag: line[line.index(flag) + 1] for flag in wanted} == wanted
@@ -119,7 +119,8 @@ def test_files_are_private_and_the_helper_tells_the_token(launch: Launch) -> Non
     prepare(launch)
     for path in (launch.directory, launch.config):
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
-    for path in (launch.token_file, launch.settings_file):
+    assert launch.more_system_prompt.read_text() == "be brief"
+    for path in (launch.token_file, launch.settings_file, launch.more_system_prompt):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert launch.token_file.read_text() == "job-token"
     assert launch.token not in launch.settings_file.read_text()

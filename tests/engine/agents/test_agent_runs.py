@@ -19,6 +19,7 @@ from tests.engine.agent_kit import (
 )
 
 from workers_tui.engine.agents.agent_limits import Limits
+from workers_tui.engine.agents.agent_request import AgentRequest, FollowUp
 from workers_tui.engine.agents.agent_trace import StepKind
 from workers_tui.engine.agents.identities import preset_named
 from workers_tui.engine.board import Key, Topic
@@ -26,10 +27,11 @@ from workers_tui.engine.errors import (
     ConfigError,
     PolicyRefused,
     SandboxRefused,
+    StoreUnusable,
     WorkersError,
     WrongUse,
 )
-from workers_tui.engine.jobs.job import JobState, WaitingFor
+from workers_tui.engine.jobs.job import JobState, Origin, WaitingFor
 from workers_tui.engine.money import CostSource, to_usd
 
 ANSWER = scripted(rule({}, say("the answer")))
@@ -235,6 +237,49 @@ async def test_arguments_beyond_the_settings_are_refused_by_name(tmp_path: Path)
         assert await one.engine.list_jobs() == []
 
 
+async def test_a_follow_up_is_held_to_the_rules_of_today(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    asked = AgentRequest(
+        "ask 1", add_dirs=(str(other),), allowed_tools=("Bash",), permission_mode="acceptEdits"
+    )
+
+    async def refused(target: str, root: Path, **rules: object) -> WorkersError:
+        async with world(tmp_path, ANSWER, agents=rules) as one:
+            origin = Origin((one.project, root))
+            with pytest.raises(WorkersError) as caught:
+                await one.engine.agents.followup(FollowUp(target, "go on"), origin)
+            return caught.value
+
+    async with world(tmp_path, ANSWER) as one:
+        origin = Origin((one.project, other))
+        first = await one.engine.agents.start(asked, origin)
+        await one.engine.ended(first.id)
+        session = one.engine.agents.sessions.load(first.agent_session or "")
+    inside = tmp_path / "project"
+    assert isinstance(await refused(first.id, inside), SandboxRefused)
+    assert "agents.tools" in str(await refused(first.id, other, tools=["Read", "Write"]))
+    strict = await refused(first.id, other, max_permission_mode="default")
+    assert "max_permission_mode" in str(strict)
+    models = [session.model]
+    assert "allowed_models" in str(await refused(first.id, other, allowed_models=models))
+    async with world(tmp_path, ANSWER, agents={"max_turns": 3}) as one:
+        origin = Origin((one.project, other))
+        again = await one.engine.agents.followup(FollowUp(first.id, "ask 1"), origin)
+        assert (await one.engine.ended(again.id)).state is JobState.DONE
+        seen = json.loads((one.home.agents / session.id / "config" / "seen.json").read_text())
+        assert seen["argv"][seen["argv"].index("--max-turns") + 1] == "3"
+
+
+async def test_a_disk_that_takes_nothing_is_told_before_a_job_exists(tmp_path: Path) -> None:
+    async with world(tmp_path, ANSWER) as one:
+        one.home.agents.write_text("a file lies in the way")
+        wrong = await refusal(one)
+        assert isinstance(wrong, StoreUnusable)
+        assert "cannot be written" in str(wrong)
+        assert await one.engine.list_jobs() == []
+
+
 async def test_a_place_outside_the_roots_is_refused(tmp_path: Path) -> None:
     async with world(tmp_path, ANSWER) as one:
         assert isinstance(await refusal(one, cwd="/etc"), SandboxRefused)
@@ -306,7 +351,7 @@ async def test_the_board_shows_workers_with_their_spend(tmp_path: Path) -> None:
         await one.engine.agents.workers.show()
         view = one.engine.board.get(Key(Topic.WORKER, "glm"))
     assert job.cost is not None
-    assert (view.state, view.month_pico, view.month_jobs) == ("ready", job.cost.pico, 1)
+    assert (view.state, view.month_pico, view.month_jobs) == ("untried", job.cost.pico, 1)
     assert PROVIDER_KEY not in repr(view)
 
 

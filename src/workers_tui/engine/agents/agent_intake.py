@@ -15,6 +15,7 @@ from workers_tui.engine.agents.agent_request import (
     AgentRequest,
     FollowUp,
     check_model,
+    check_words,
     directory_for,
     mode_for,
     tools_for,
@@ -53,6 +54,7 @@ class Intake:
 
     async def start(self, request: AgentRequest, origin: Origin) -> Plan:
         """A plan for a new session. Raises WorkersError."""
+        check_words(request)
         await self._ready()
         rules = self._rules
         identity = self._usable(request.worker or rules.default_worker)
@@ -80,16 +82,13 @@ class Intake:
 
     async def followup(self, request: FollowUp, origin: Origin) -> Plan:
         """A plan for a further prompt of a session. Raises WorkersError."""
+        check_words(request)
         await self._ready()
-        rules = self._rules
         session_id, parent = await self._session_of(request.target)
         session = await asyncio.to_thread(self.sessions.load, session_id)
-        if request.permission_mode is not None:
-            session = replace(session, permission_mode=mode_for(rules, request.permission_mode))
-        if request.max_turns is not None:
-            session = replace(session, max_turns=turns_for(rules, request.max_turns))
-        check_model(rules, session.model)
-        directory_for(session.cwd, origin.roots)
+        session = _held_to(self._rules, session, request)
+        for place in (session.cwd, *session.add_dirs):
+            directory_for(place, origin.roots)
         identity = self._usable(session.worker)
         prompt = await self._prompt(request.prompt, request.prompt_file, origin)
         return Plan(session, identity, prompt, resume=True, parent=parent)
@@ -153,3 +152,21 @@ class Intake:
         if len(pieces) != 1 or pieces[0].cut:
             raise WrongUse(f"prompt_file {file} is not one file within `max_file_bytes`")
         return pieces[0].text
+
+
+def _held_to(rules: AgentRules, session: Session, request: FollowUp) -> Session:
+    """The session under the rules of today, which may have changed. Raises WorkersError."""
+    tools = tools_for(rules, session.allowed, session.disallowed)
+    mode = request.permission_mode
+    if mode is None and session.permission_mode != rules.permission_mode:
+        mode = session.permission_mode
+    check_model(rules, session.model)
+    check_model(rules, session.small_model)
+    return replace(
+        session,
+        tools=tuple(name for name in session.tools if name in tools),
+        permission_mode=mode_for(rules, mode),
+        max_turns=min(session.max_turns, rules.max_turns)
+        if request.max_turns is None
+        else turns_for(rules, request.max_turns),
+    )

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workers_tui.engine.agents.agent_sessions import Session
-from workers_tui.engine.errors import StoreUnusable, WrongUse
+from workers_tui.engine.agents.agent_sessions import Session, not_writable
+from workers_tui.engine.errors import WrongUse
 from workers_tui.home.files import make_private_dir, write_atomic
 
 PASSED_ON = (
@@ -71,6 +71,11 @@ class Launch:
     @property
     def settings_file(self) -> Path:
         return self.directory / "settings.json"
+
+    @property
+    def more_system_prompt(self) -> Path:
+        """What the asker adds to the system prompt: prompts are on no command line."""
+        return self.directory / "append-system-prompt.txt"
 
 
 def find_claude(environ: Mapping[str, str]) -> str:
@@ -190,7 +195,7 @@ def arguments(launch: Launch) -> list[str]:
     ):
         line += [flag, *values] if values else []
     if session.append_system_prompt:
-        line += ["--append-system-prompt", session.append_system_prompt]
+        line += ["--append-system-prompt-file", str(launch.more_system_prompt)]
     return line
 
 
@@ -204,7 +209,8 @@ def prepare(launch: Launch) -> None:
             make_private_dir(directory)
         write_atomic(launch.settings_file, json.dumps(settings(launch), indent=1), mode=0o600)
         write_atomic(launch.token_file, launch.token, mode=0o600)
+        if launch.session.append_system_prompt:
+            more = launch.session.append_system_prompt
+            write_atomic(launch.more_system_prompt, more, mode=0o600)
     except OSError as error:
-        raise StoreUnusable(
-            f"{launch.directory} cannot be written: {error.strerror or error}; free the disk"
-        ) from error
+        raise not_writable(launch.directory, error) from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from workers_tui.engine.errors import PolicyRefused, SandboxRefused, WrongUse
@@ -58,9 +58,40 @@ class FollowUp:
     max_turns: int | None = None
 
 
+LONGEST_MODEL = 200
+
+
+def check_words(request: AgentRequest | FollowUp) -> None:
+    """Raises WrongUse for texts that no program can be started with; a prompt takes another way."""
+    for one in fields(request):
+        value = getattr(request, one.name)
+        texts = [value] if isinstance(value, str) else value if isinstance(value, tuple) else []
+        if one.name != "prompt" and not all(map(_can_be_passed, texts)):
+            raise WrongUse(f"{one.name} holds a character that cannot be passed to a program")
+
+
+def _can_be_passed(text: str) -> bool:
+    return "\0" not in text and text.encode("utf-8", "replace").decode() == text
+
+
 def tool_name(rule: str) -> str:
-    """`Bash` of `Bash(git log:*)`."""
-    return rule.partition("(")[0].strip()
+    """`Bash` of `Bash(git log:*)`. Raises WrongUse for what is not one rule of a known tool."""
+    name, opened, inner = rule.partition("(")
+    if name not in KNOWN_TOOLS:
+        raise WrongUse(f"there is no tool {name!r}; there are: {', '.join(sorted(KNOWN_TOOLS))}")
+    if opened and not _closes_at_end(inner):
+        raise WrongUse(f"{rule!r} is not one rule such as Bash(git log:*)")
+    return name
+
+
+def _closes_at_end(inner: str) -> bool:
+    """Whether the bracket closes with the last character: what follows would be another rule."""
+    depth = 1
+    for number, char in enumerate(inner, start=1):
+        depth += (char == "(") - (char == ")")
+        if depth == 0:
+            return number == len(inner)
+    return False
 
 
 def tools_for(
@@ -70,17 +101,13 @@ def tools_for(
     bound = frozenset(KNOWN_TOOLS if rules.tools is None else rules.tools)
     asked = [tool_name(rule) for rule in allowed]
     for name in asked:
-        if name not in KNOWN_TOOLS:
-            raise WrongUse(
-                f"there is no tool {name!r}; there are: {', '.join(sorted(KNOWN_TOOLS))}"
-            )
         if name not in bound:
             raise PolicyRefused(
                 f"tool {name} is not among `agents.tools` in models.json:"
                 f" {', '.join(sorted(bound))}"
             )
     usual = DEFAULT_TOOLS if rules.tools is None else tuple(rules.tools)
-    without = {rule for rule in disallowed if "(" not in rule}
+    without = {name for rule in disallowed if (name := tool_name(rule)) == rule}
     return tuple(dict.fromkeys(name for name in (*usual, *asked) if name not in without))
 
 
@@ -115,7 +142,9 @@ def turns_for(rules: AgentRules, asked: int | None) -> int:
 
 
 def check_model(rules: AgentRules, model: str) -> str:
-    """The model itself. Raises PolicyRefused naming the allowed ones."""
+    """The model itself. Raises PolicyRefused naming the allowed ones, and WrongUse."""
+    if not model.isprintable() or len(model) > LONGEST_MODEL or model.startswith("-"):
+        raise WrongUse(f"{one_line(repr(model), 40)} is no name of a model")
     if rules.allowed_models and model not in rules.allowed_models:
         raise PolicyRefused(
             f"model {model} is not among `agents.allowed_models`: {', '.join(rules.allowed_models)}"
@@ -127,13 +156,16 @@ def directory_for(asked: str | None, roots: Sequence[Path], name: str = "cwd") -
     """A directory under one of the roots, resolved. Raises SandboxRefused and WrongUse."""
     if not roots:
         raise SandboxRefused("no directory may be used: the client named no roots")
-    path = Path(asked).expanduser() if asked else roots[0]
-    if not path.is_absolute():
-        path = roots[0] / path
-    real = path.resolve()
+    path = Path(asked) if asked else roots[0]
+    try:
+        path = roots[0] / path.expanduser()
+        real = path.resolve()
+        there = real.is_dir()
+    except (OSError, RuntimeError) as wrong:  # too long, a loop of links, nobody's home
+        raise WrongUse(f"{name} {one_line(str(path), 200)} cannot be used: {wrong}") from None
     if not any(real == root or root in real.parents for root in (r.resolve() for r in roots)):
         raise SandboxRefused(f"{name} {path} lies outside the roots: {', '.join(map(str, roots))}")
-    if not real.is_dir():
+    if not there:
         raise WrongUse(f"{name} {path} is not a directory")
     return real
 

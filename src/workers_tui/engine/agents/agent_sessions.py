@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from workers_tui.engine.agents.agent_trace import TraceStep, load_steps, step_line
-from workers_tui.engine.errors import WrongUse
+from workers_tui.engine.errors import StoreUnusable, WrongUse
 from workers_tui.engine.jobs.results import KEEP_DAYS
 from workers_tui.home.files import make_private_dir, read_json, write_atomic
 
@@ -53,11 +53,14 @@ class Sessions:
             raise WrongUse(f"{session!r} is neither a job nor a session") from None
 
     def keep(self, session: Session) -> None:
-        """Remember how it was started."""
+        """Remember how it was started. Raises StoreUnusable."""
         place = self.directory(session.id)
-        make_private_dir(self._agents)
-        make_private_dir(place)
-        write_atomic(place / "session.json", json.dumps(asdict(session)), mode=0o600)
+        try:
+            make_private_dir(self._agents)
+            make_private_dir(place)
+            write_atomic(place / "session.json", json.dumps(asdict(session)), mode=0o600)
+        except OSError as error:
+            raise not_writable(place, error) from error
 
     def load(self, session: str) -> Session:
         """How it was started. Raises WrongUse when nothing is kept of it."""
@@ -94,6 +97,11 @@ class Sessions:
                 shutil.rmtree(place, ignore_errors=True)
                 gone.append(place.name)
         return gone
+
+
+def not_writable(place: Path, error: OSError) -> StoreUnusable:
+    """The error for a session's place that takes nothing."""
+    return StoreUnusable(f"{place} cannot be written: {error.strerror or error}; free the disk")
 
 
 def _frozen(value: Any) -> Any:
