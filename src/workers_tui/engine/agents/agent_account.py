@@ -47,14 +47,18 @@ class Head:
 
 def read_head(body: bytes, headers: Mapping[str, str]) -> Head:
     """The facts of a request. Raises ValueError when it is no Messages request."""
-    raw = json.loads(body)
-    if not isinstance(raw, dict) or not isinstance(raw.get("model"), str):
+    try:
+        raw = json.loads(body)
+    except RecursionError:
+        raise ValueError("the body is nested too deeply") from None
+    messages = raw.get("messages") if isinstance(raw, dict) else None
+    if not isinstance(messages, list) or not isinstance(raw.get("model"), str):
         raise ValueError("the body is no Messages request")  # noqa: TRY004 - it is data
     most = raw.get("max_tokens")
     return Head(
         raw["model"],
         most if isinstance(most, int) and most > 0 else UNBOUNDED,
-        len(raw.get("messages") or ()),
+        len(messages),
         len(body),
         raw.get("stream") is True,
         headers.get("x-claude-code-session-id"),
@@ -79,7 +83,6 @@ class Account:
     cost: Cost | None = None
     requests: int = 0
     in_flight: int = 0
-    open: bool = True
     failure: str | None = None
     """Why the job must end: the provider stalled."""
     trouble: str | None = None
@@ -89,11 +92,18 @@ class Account:
     failed: asyncio.Event = field(default_factory=asyncio.Event)
     idle: asyncio.Event = field(default_factory=asyncio.Event)
     """Set while nothing is under way."""
+    closed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once the job has ended: what is under way is broken off."""
     waiting: int = 0
     """Requests that wait for room under the cap."""
 
     def __post_init__(self) -> None:
         self.idle.set()
+
+    @property
+    def open(self) -> bool:
+        """Whether its token opens anything."""
+        return not self.closed.is_set()
 
     def fail(self, why: str) -> None:
         """End the job."""

@@ -18,7 +18,7 @@ from workers_tui.engine.agents.meter import Meter
 from workers_tui.engine.calls.bounds import Weight, bound
 from workers_tui.engine.calls.outcome import BYTES_PER_TOKEN
 from workers_tui.engine.calls.parts import Parts
-from workers_tui.engine.errors import PaymentRequired
+from workers_tui.engine.errors import JobCancelled, PaymentRequired
 from workers_tui.engine.jobs.job import Job, JobKind, JobState, WaitingFor
 from workers_tui.engine.pricing.price import FREE, Price
 from workers_tui.engine.spending.budget import Ask
@@ -39,8 +39,8 @@ class Metering:
         return account
 
     async def close(self, account: Account) -> None:
-        """The token dies; on return everything under way is booked."""
-        account.open = False
+        """The token dies; what is under way is broken off, and booked on return."""
+        account.closed.set()
         await account.idle.wait()
         self._accounts.pop(account.token, None)
 
@@ -54,8 +54,8 @@ class Metering:
     async def admit(self, account: Account, head: Head) -> Meter:
         """Reserve for one request; on return it may leave.
 
-        Raises BudgetRefused at the cap, PolicyRefused for a model that is not allowed,
-        PaymentRequired while the worker is paused.
+        Raises BudgetRefused at the cap, PolicyRefused and WrongUse for a model that is not
+        allowed, PaymentRequired while the worker is paused, JobCancelled once its job has ended.
         """
         model = head.model.removesuffix(LARGE_CONTEXT)
         check_model(self._parts.config.settings.agents, model)
@@ -74,6 +74,8 @@ class Metering:
             hold_pico=most.hold_pico,
             estimate_pico=most.estimate_pico,
         )
+        if not account.open:  # its body came, or a price was found, after the end
+            raise JobCancelled("this job has ended")
         account.in_flight += 1
         account.idle.clear()
         try:
