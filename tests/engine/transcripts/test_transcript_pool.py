@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from pathlib import Path
+from typing import IO
 
 import pytest
 from tests.engine.transcript_kit import Tree, line
 
-from workers_tui.engine.transcripts import transcript_pool
-from workers_tui.engine.transcripts.transcript_pool import Task, read_all
+from workers_tui.engine.transcripts import transcript_child, transcript_pool
+from workers_tui.engine.transcripts.transcript_child import Block, Task
+from workers_tui.engine.transcripts.transcript_pool import read_all
+from workers_tui.engine.transcripts.transcripts import News, Reader
 
 
 @pytest.fixture
@@ -19,24 +24,78 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Task]:
     return [Task(str(path), path.stem, path.stat().st_size) for path in paths]
 
 
+@pytest.fixture(params=["fork", "program"])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How the second process is started."""
+    monkeypatch.setattr(transcript_child, "_has_threads", lambda: request.param == "program")
+    return str(request.param)
+
+
 def keys(tasks: list[Task], processes: int) -> list[list[str]]:
     news = read_all(tasks, processes=processes)
     return [[message.key for message in one.messages] for one in news]
 
 
+ALL = [[f"m{n} req_1"] for n in range(20)]
+
+
+@pytest.mark.usefixtures("kind")
 def test_news_come_in_the_order_of_the_files(tasks: list[Task]) -> None:
-    assert keys(tasks, 2) == keys(tasks, 1) == [[f"m{n} req_1"] for n in range(20)]
+    assert keys(tasks, 2) == keys(tasks, 1) == ALL
 
 
 @pytest.mark.parametrize("program", ["/bin/false", "/bin/cat"])
 def test_a_second_process_that_does_nothing_loses_nothing(
     tasks: list[Task], monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
+    monkeypatch.setattr(transcript_child, "_has_threads", lambda: True)
     monkeypatch.setattr("sys.executable", program)
-    assert keys(tasks, 2) == [[f"m{n} req_1"] for n in range(20)]
+    assert keys(tasks, 2) == ALL
 
 
+def test_a_second_process_that_dies_with_a_block_in_its_hands_loses_nothing(
+    tasks: list[Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    took, tell = os.pipe()
+
+    def take_one_and_die(blocks: list[Block], turns: int, out: IO[bytes]) -> None:
+        number = os.read(turns, 4)
+        os.write(tell, number)
+
+    real = transcript_child.read_block
+
+    taken = b""
+
+    def after_the_other_took_one(reader: Reader, block: Block) -> list[News]:
+        nonlocal taken
+        taken = taken or os.read(took, 4)
+        return real(reader, block)
+
+    monkeypatch.setattr(transcript_child, "_has_threads", lambda: False)
+    monkeypatch.setattr(transcript_child, "_serve", take_one_and_die)
+    monkeypatch.setattr(transcript_pool, "read_block", after_the_other_took_one)
+    assert keys(tasks, 2) == ALL
+    assert len(taken) == 4
+    os.close(took)
+    os.close(tell)
+
+
+@pytest.mark.usefixtures("kind")
 def test_a_file_that_cannot_be_read_is_told_in_its_place(tasks: list[Task]) -> None:
     Path(tasks[3].path).unlink()
     news = list(read_all(tasks, processes=2))
     assert [bool(one.error) for one in news] == [number == 3 for number in range(20)]
+
+
+@pytest.mark.usefixtures("kind")
+def test_whoever_stops_half_way_leaves_no_process_behind(tasks: list[Task]) -> None:
+    before = children()
+    with contextlib.closing(read_all(tasks, processes=2)) as news:
+        next(news)
+    assert children() == before
+
+
+def children() -> set[str]:
+    """Processes that this one has started and not buried."""
+    lists = Path("/proc/self/task").glob("*/children")
+    return {pid for one in lists for pid in one.read_text().split()}

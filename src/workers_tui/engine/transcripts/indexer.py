@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from workers_tui.engine.transcripts import index
 from workers_tui.engine.transcripts.cells import CellKey, Sums
 from workers_tui.engine.transcripts.index import FileNews
+from workers_tui.engine.transcripts.transcript_child import Task
 from workers_tui.engine.transcripts.transcript_files import (
     Listing,
     Source,
@@ -24,7 +25,7 @@ from workers_tui.engine.transcripts.transcript_files import (
     list_files,
 )
 from workers_tui.engine.transcripts.transcript_place import Place
-from workers_tui.engine.transcripts.transcript_pool import Task, read_all
+from workers_tui.engine.transcripts.transcript_pool import read_all
 
 T = TypeVar("T")
 Transact = Callable[[Callable[[Connection], T]], T]
@@ -87,7 +88,8 @@ class Indexer:
                 places[item.file.path] = item.news.place
                 done.files += 1
                 done.errors += item.news.errors
-                done.delegated |= bool(item.news.delegations or item.news.returns)
+                news = item.news
+                done.delegated |= bool(news.delegations or news.returns or news.reads)
 
     def _apply(self, source: Source, batch: list[FileNews]) -> dict[CellKey, Sums]:
         number = self.ids[source]
