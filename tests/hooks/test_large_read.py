@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -163,6 +164,40 @@ def test_without_a_gate_file_or_a_server_everything_passes(
 def test_a_broken_registration_is_none(project: Path, environ: dict[str, str], text: str) -> None:
     (project / ".mcp.json").write_text(text)
     assert large_read(reading(project), environ) is None
+
+
+@pytest.mark.parametrize("place", [".mcp.json", ".claude.json"])
+def test_a_pipe_in_place_of_a_file_keeps_nobody_waiting(
+    project: Path, environ: dict[str, str], place: str
+) -> None:
+    (project / ".mcp.json").unlink()
+    os.mkfifo((project if place == ".mcp.json" else Path(environ["HOME"])) / place)
+    assert run("large-read", reading(project), environ) is None
+
+
+@pytest.mark.parametrize("plugin", [True, False])
+@pytest.mark.parametrize("off", [True, False])
+def test_a_server_that_the_user_switched_off_is_none(
+    project: Path, environ: dict[str, str], plugin: bool, off: bool
+) -> None:
+    name = "plugin:workers:workers" if plugin else "workers"
+    entry = {"disabledMcpServers": [name, "other"] if off else ["other"]}
+    state = {"projects": {str(project): entry}}
+    (Path(environ["HOME"]) / ".claude.json").write_text(json.dumps(state, indent=2))
+    if plugin:
+        environ["CLAUDE_PLUGIN_ROOT"] = "/plugin"
+    assert (large_read(reading(project), environ) is None) == off
+
+
+def test_a_shared_server_that_the_user_rejected_is_none(
+    project: Path, environ: dict[str, str]
+) -> None:
+    local = project / ".claude" / "settings.local.json"
+    local.parent.mkdir()
+    local.write_text('{"disabledMcpjsonServers": ["workers"]}')
+    assert large_read(reading(project), environ) is None
+    local.write_text('{"disabledMcpjsonServers": ["other"]}')
+    assert large_read(reading(project), environ) is not None
 
 
 def test_the_server_is_found_in_every_scope_and_in_the_plugin(

@@ -14,28 +14,45 @@ if TYPE_CHECKING:
 
 NAME = "workers"
 PLUGIN_PREFIX = "mcp__plugin_workers_workers__"
+PLUGIN_SERVER = "plugin:workers:workers"
 OWN_PREFIX = "mcp__workers__"
 
 
 def tool_prefix(cwd: str, environ: Mapping[str, str]) -> str:
     """How our tools are called in this session; empty when no server is registered."""
-    if environ.get("CLAUDE_PLUGIN_ROOT"):
-        return PLUGIN_PREFIX
     project = environ.get("CLAUDE_PROJECT_DIR") or cwd
-    if _has_server(load(os.path.join(project, ".mcp.json")).get("mcpServers")):
-        return OWN_PREFIX
     own = read(_claude_json(environ))
-    if _has_server(member(own, ("mcpServers",))):
+    here = ("projects", main_checkout(project))
+    off = member(own, (*here, "disabledMcpServers"))
+    off = off if isinstance(off, list) else []
+    if environ.get("CLAUDE_PLUGIN_ROOT"):
+        return "" if PLUGIN_SERVER in off else PLUGIN_PREFIX
+    found = (
+        _has_server(member(own, ("mcpServers",)))
+        or _has_server(member(own, (*here, "mcpServers")))
+        or _shared_server(project)
+    )
+    if found and NAME not in off:
         return OWN_PREFIX
-    if _has_server(member(own, ("projects", main_checkout(project), "mcpServers"))):
-        return OWN_PREFIX
-    return PLUGIN_PREFIX if _has_plugin(environ) else ""
+    return PLUGIN_PREFIX if PLUGIN_SERVER not in off and _has_plugin(environ) else ""
+
+
+def _shared_server(project: str) -> bool:
+    """In the project's .mcp.json, and not rejected by this user."""
+    if not _has_server(load(os.path.join(project, ".mcp.json")).get("mcpServers")):
+        return False
+    local = load(os.path.join(project, ".claude", "settings.local.json"))
+    rejected = local.get("disabledMcpjsonServers")
+    return not (isinstance(rejected, list) and NAME in rejected)
+
+
+def _config_dir(environ: Mapping[str, str]) -> str:
+    """Of several directories the first; nothing when none is named."""
+    return environ.get("CLAUDE_CONFIG_DIR", "").split(",")[0].strip()
 
 
 def _claude_json(environ: Mapping[str, str]) -> str:
-    directory = environ.get("CLAUDE_CONFIG_DIR", "").split(",")[0]
-    home = os.path.expanduser("~")
-    return os.path.join(directory or home, ".claude.json")
+    return os.path.join(_config_dir(environ) or os.path.expanduser("~"), ".claude.json")
 
 
 def _has_server(servers: object) -> bool:
@@ -45,8 +62,7 @@ def _has_server(servers: object) -> bool:
 
 
 def _has_plugin(environ: Mapping[str, str]) -> bool:
-    directory = environ.get("CLAUDE_CONFIG_DIR", "").split(",")[0]
-    base = directory or os.path.join(os.path.expanduser("~"), ".claude")
+    base = _config_dir(environ) or os.path.join(os.path.expanduser("~"), ".claude")
     enabled = load(os.path.join(base, "settings.json")).get("enabledPlugins")
     if not isinstance(enabled, dict):
         return False

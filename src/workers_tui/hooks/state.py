@@ -24,11 +24,16 @@ SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
 def read(path: str) -> bytes:
     """A file's content; nothing when there is none or it is beyond all reason."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_at_once) as file:
             size = os.fstat(file.fileno()).st_size
             return file.read(size) if size <= FILE_LIMIT else b""
     except OSError:
         return b""
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Without waiting for the other end of what may be a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def load(path: str) -> dict[str, Any]:
