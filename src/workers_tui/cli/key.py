@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import click
 
-from workers_tui.cli.common import Options, open_engine, run_async
-from workers_tui.engine.errors import WrongUse
+from workers_tui.cli.common import Options, ask, open_engine, run_async
 from workers_tui.engine.settings.keys import read_keys, save_key
 from workers_tui.home.server_record import rotate_token
 
@@ -30,17 +28,6 @@ def set_(options: Options, provider: str) -> int:
     if shadow:
         click.echo(f"note: {shadow} is set here and wins over it", err=True)
     return 0
-
-
-def ask(what: str) -> str:
-    """A secret from the terminal without an echo, else the first line of stdin."""
-    if sys.stdin is not None and sys.stdin.isatty():
-        return str(click.prompt(what, hide_input=True, err=True))
-    data = sys.stdin.buffer.read()
-    try:
-        return data.decode("ascii")
-    except UnicodeDecodeError:
-        raise WrongUse("this is no key: it holds bytes that are not ASCII") from None
 
 
 async def _shadow(options: Options, provider: str) -> str | None:
@@ -93,8 +80,8 @@ def remove(options: Options, provider: str) -> int:
 @key.command("rotate-local")
 @click.pass_obj
 def rotate_local(options: Options) -> int:
-    """Make a new token for the local server; clients must be connected again."""
+    """Make a new token for the local server; sessions over HTTP must be started again."""
     home = options.place()
     rotate_token(home)
-    click.echo("new token made; run `workers-tui connect` again for clients that use --http")
+    click.echo("new token made: start sessions again that were connected with --http")
     return 0

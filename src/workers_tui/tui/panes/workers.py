@@ -21,7 +21,13 @@ WHAT = (
     "and every request of it is metered here."
 )
 
-MARKS = {"ready": ("✓", "good"), "not finalized": ("◆", "warn"), "broken": ("✗", "bad")}
+MARKS = {
+    "ready": ("✓", "good"),
+    "untried": ("·", "dim"),
+    "failed": ("✗", "bad"),
+    "not finalized": ("◆", "warn"),
+    "broken": ("✗", "bad"),
+}
 
 
 class WorkerList(LineView):
