@@ -20,6 +20,7 @@ from tests.server.fake_engine import FakeEngine
 
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.errors import WrongUse
+from workers_tui.engine.jobs.job import CallRequest, Origin
 from workers_tui.engine.settings.settings import Settings, Tier
 from workers_tui.home.places import Home
 from workers_tui.home.server_record import ServerRecord, read_record, read_token, write_record
@@ -283,8 +284,6 @@ async def test_a_background_server_leaves_when_nobody_needs_it(
 async def test_a_job_without_a_client_keeps_the_background_server(
     start: Start, engine: FakeEngine
 ) -> None:
-    from workers_tui.engine.jobs.job import CallRequest, Origin
-
     engine.hold = True
     host = await start("background", idle=0.1)
     await engine.delegate(CallRequest("t"), Origin(roots=()))
@@ -313,28 +312,41 @@ async def test_stopping_with_an_open_stream_and_a_call_answers_and_ends_in_secon
 async def test_stopping_with_a_reader_that_never_reads_ends_in_seconds(
     start: Start, engine: FakeEngine
 ) -> None:
-    engine.answer = "x" * 3_000_000
-    engine.hold = True
+    await engine.delegate(CallRequest("t"), Origin(roots=()))
+    engine.texts["job1"] = "\u20ac" * 40_000
     host = await start("serve")
-    text = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     envelope = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
     }
-    params = {"name": "delegate", "arguments": {"task": "t"}, "_meta": envelope}
-    body = json.dumps({**text, "params": params}).encode()
+    params = {"name": "delegate_result", "arguments": {"job_id": "job1"}, "_meta": envelope}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    body = json.dumps(message).encode()
     head = (
         f"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{port_of(host)}\r\n"
         f"authorization: Bearer {read_token(engine.home)}\r\n"
         "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n"
-        "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: delegate\r\n"
-        f"content-length: {len(body)}\r\n\r\n"
+        "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\n"
+        f"mcp-name: delegate_result\r\ncontent-length: {len(body)}\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", port_of(host))) as deaf:
-        deaf.sendall(head.encode() + body)
-        await engine.started.wait()
+    with socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        deaf.connect(("127.0.0.1", port_of(host)))
+        # So many answers that no buffer on the way takes them all.
+        deaf.sendall((head.encode() + body) * 60)
+        await stands_still(host)
         async with asyncio.timeout(12):
             await host.stop("the user quit")
+
+
+async def stands_still(host: Host) -> None:
+    """Until a request is open on which nothing goes forward."""
+    looks, last = 0, 0.0
+    async with asyncio.timeout(30):
+        while looks < 30:
+            await asyncio.sleep(0.01)
+            same = host.traffic.open == 1 and host.traffic.last == last
+            looks, last = looks + 1 if same else 0, host.traffic.last
 
 
 async def test_nothing_of_the_web_server_reaches_the_terminal(

@@ -14,6 +14,7 @@ from tests.server.fake_engine import FakeEngine
 from workers_tui.engine.errors import BudgetRefused, KeyRejected
 from workers_tui.engine.jobs.job import JobState
 from workers_tui.forwarder.told import DELEGATION, KEYS, SESSION
+from workers_tui.home.server_record import read_token
 from workers_tui.server import following
 from workers_tui.server.host import Host
 
@@ -86,8 +87,6 @@ async def test_a_dropped_connection_leaves_the_job_running(host: Host, engine: F
         "capabilities": {},
         "clientInfo": {"name": "raw", "version": "1"},
     }
-    from workers_tui.home.server_record import read_token
-
     head = {
         "Authorization": f"Bearer {read_token(engine.home)}",
         "Accept": "application/json, text/event-stream",
@@ -110,6 +109,23 @@ async def test_a_dropped_connection_leaves_the_job_running(host: Host, engine: F
     assert engine.cancelled == []
     async with client_of(host) as client:
         assert "kept" in text_of(await client.call_tool("delegate_result", {"job_id": "job1"}))
+
+
+async def test_a_session_that_closes_leaves_its_job_running(host: Host, engine: FakeEngine) -> None:
+    engine.hold = True
+    async with client_of(host) as client:
+        call = asyncio.create_task(client.call_tool("delegate", {"task": "long"}))
+        await engine.started.wait()
+        (known,) = host.clients.all()
+        head = {"Authorization": f"Bearer {read_token(engine.home)}", "mcp-session-id": known.key}
+        async with httpx2.AsyncClient(headers=head) as http:
+            assert (await http.delete(str(host.url))).status_code == 200
+        await asyncio.wait({call}, timeout=5)
+        call.cancel()
+    assert engine.cancelled == []
+    engine.finish("job1", text="kept")
+    async with client_of(host) as other:
+        assert "kept" in text_of(await other.call_tool("delegate_result", {"job_id": "job1"}))
 
 
 @pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
