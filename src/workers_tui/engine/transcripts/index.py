@@ -7,7 +7,6 @@ order files and processes come in: a line that was taken before changes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from json import dumps
 from sqlite3 import Connection
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from workers_tui.engine.transcripts.cells import CellKey, Sums, zone
+from workers_tui.engine.transcripts.index_names import Numbers
 from workers_tui.engine.transcripts.index_rows import (
     Row,
     Values,
@@ -90,48 +90,6 @@ def apply(conn: Connection, source: int, batch: Sequence[FileNews]) -> dict[Cell
     return work.finish()
 
 
-@dataclass(slots=True)
-class _Names:
-    """Ids of names, asked for once per transaction."""
-
-    conn: Connection
-    known: dict[tuple[str, Any, str], int] = field(default_factory=dict)
-    told: set[int] = field(default_factory=set)
-    """Projects whose directory was noted."""
-
-    def model(self, name: str) -> int:
-        return self._id("model", None, name, "name")
-
-    def project(self, source: int, slug: str, path: str) -> int:
-        number = self._id("project", source, slug, "source, slug")
-        if path and number not in self.told:
-            self.told.add(number)
-            self.conn.execute(
-                "UPDATE project SET path = ? WHERE id = ? AND path = ''", (path, number)
-            )
-        return number
-
-    def session(self, project: int, name: str) -> int:
-        return self._id("session", project, name, "project, name")
-
-    def _id(self, table: str, parent: int | None, name: str, columns: str) -> int:
-        key = (table, parent, name)
-        if key not in self.known:
-            values = (name,) if parent is None else (parent, name)
-            marks = ", ".join("?" * len(values))
-            where = " AND ".join(f"{column} = ?" for column in columns.split(", "))
-            made = self.conn.execute(
-                f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})",  # noqa: S608 - our names
-                values,
-            )
-            if made.rowcount and made.lastrowid:
-                self.known[key] = made.lastrowid
-            else:
-                found = self.conn.execute(f"SELECT id FROM {table} WHERE {where}", values)  # noqa: S608
-                (self.known[key],) = found.fetchone()
-        return self.known[key]
-
-
 class _Apply:
     """One transaction's worth of news."""
 
@@ -143,33 +101,31 @@ class _Apply:
         (self._owner, self._salt) = conn.execute(
             "SELECT owner, salt FROM source WHERE id = ?", (source,)
         ).fetchone()
-        self._names = _Names(conn)
-        self._models: dict[str, int] = {}
+        self._numbers = Numbers(conn)
         self._merging = Merging()
         self._keys: dict[str, int] = {}
         self._old: dict[str, Row] = {}
         self._homes: dict[str, int] = {}
         """Which session row a message that is new here belongs to."""
         self._touched: set[str] = set()
+        """Messages of the tables that the news have, too."""
         self._files: dict[str, Any] = {}
         self._read: list[tuple[Any, ...]] = []
 
     def take(self, item: FileNews) -> None:
         """Merge one file's news and note how far it was read."""
         news = item.news
-        project = self._names.project(self._source, item.file.project, news.cwd)
-        self._merging.add(news.messages)
-        merging, sessions = self._merging, dict[str, int]()
+        project = self._numbers.project(self._source, item.file.project, news.cwd)
+        merging, homes, old = self._merging, self._homes, self._old
+        merging.add(news.messages)
         for message in news.messages:
             key = message.key
             if message.loose is not None:
                 key = merging.links[message.loose.lines[0]]
-            if key not in self._homes and key not in self._old:
-                name = merging.messages[key].session
-                if name not in sessions:
-                    sessions[name] = self._names.session(project, name)
-                self._homes[key] = sessions[name]
-            self._touched.add(key)
+            if key in old:
+                self._touched.add(key)
+            elif key not in homes:
+                homes[key] = self._numbers.session(project, merging.messages[key].session)
         self._note_file(item)
         if news.delegations or news.returns or news.reads:
             self._note_delegations(news)
@@ -178,9 +134,11 @@ class _Apply:
         """Bring in what the tables know of these messages and files."""
         messages = [message for item in batch for message in item.news.messages]
         self._keys = {message.key: self._name(message.key) for message in messages}
-        names = {name: key for key, name in self._keys.items()}
-        for row in self._rows(names):
-            self._know(row, names[row.key])
+        known = list(self._rows(self._keys.values()))
+        if known:
+            names = {name: key for key, name in self._keys.items()}
+            for row in known:
+                self._know(row, names[row.key])
         loose = [message.loose for message in messages if message.loose is not None]
         links = {self._name(name): name for one in loose for name in (*one.lines, one.slot)}
         if links:
@@ -226,18 +184,13 @@ class _Apply:
 
     def finish(self) -> dict[CellKey, Sums]:
         """Write what changed; returns what the cells gained."""
-        fresh: list[Values] = []
-        changed: list[Values] = []
-        replaced: list[Values] = []
-        for key in self._touched:
-            old = self._old.get(key)
-            if old is None:
-                fresh.append(self._new_row(key))
-            elif old != (row := self._changed_row(key, old)):
-                changed.append(row)
-                replaced.append(old)
+        fresh = self._new_rows()
+        before = [self._old[key] for key in self._touched]
+        after = [self._changed_row(key) for key in self._touched]
+        pairs = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
+        changed = [new for _, new in pairs]
         fresh.sort()  # keys are hashes: in their order the table's pages are written once
-        deltas = differences(sums_by_cell(fresh + changed), sums_by_cell(replaced))
+        deltas = differences(sums_by_cell(fresh + changed), sums_by_cell(old for old, _ in pairs))
         marks = ",".join("?" * len(Row._fields))
         self._conn.executemany(f"INSERT OR REPLACE INTO message VALUES ({marks})", fresh + changed)  # noqa: S608
         links = [(self._name(name), self._keys[key]) for name, key in self._new_links()]
@@ -250,26 +203,28 @@ class _Apply:
         return deltas
 
     def _new_links(self) -> Iterator[tuple[str, str]]:
-        return ((name, key) for name, key in self._merging.links.items() if key in self._touched)
+        mine = self._homes.keys() | self._touched
+        return ((name, key) for name, key in self._merging.links.items() if key in mine)
 
-    def _new_row(self, key: str) -> Values:
-        m = self._merging.messages[key]
-        model = self._models.get(m.model)
-        if model is None:
-            model = self._models[m.model] = self._names.model(m.model)
-        loose = msgspec.msgpack.encode((key, m.loose)) if m.loose is not None else None
-        return (
-            self._keys[key], self._homes[key], model, seconds(m.at), m.input, m.output,
-            m.creation, m.creation_1h, m.read, m.web, m.flags, loose,
-        )  # fmt: skip
+    def _new_rows(self) -> list[Values]:
+        messages, keys, models = self._merging.messages, self._keys, dict[str, int]()
+        rows: list[Values] = []
+        for key, session in self._homes.items():
+            m = messages[key]
+            if m.model not in models:
+                models[m.model] = self._numbers.model(m.model)
+            rows.append((
+                keys[key], session, models[m.model], seconds(m.at), m.input, m.output, m.creation,
+                m.creation_1h, m.read, m.web, m.flags, _packed(key, m.loose),
+            ))  # fmt: skip
+        return rows
 
-    def _changed_row(self, key: str, old: Row) -> Row:
+    def _changed_row(self, key: str) -> Values:
         """The row with what is larger now; session, model and time stay."""
-        m = self._merging.messages[key]
-        loose = msgspec.msgpack.encode((key, m.loose)) if m.loose is not None else None
-        return Row(
+        m, old = self._merging.messages[key], self._old[key]
+        return (
             old.key, old.session, old.model, old.at, m.input, m.output, m.creation,
-            m.creation_1h, m.read, m.web, m.flags, loose,
+            m.creation_1h, m.read, m.web, m.flags, _packed(key, m.loose),
         )  # fmt: skip
 
     def _note_twins(self, keys: list[int]) -> None:
@@ -314,6 +269,10 @@ class _Apply:
             "INSERT OR IGNORE INTO own_read VALUES (?, ?, ?, ?)",
             [(read.tool_use, read.session, seconds(read.at), read.path) for read in news.reads],
         )
+
+
+def _packed(key: str, loose: Loose | None) -> bytes | None:
+    return msgspec.msgpack.encode((key, loose)) if loose is not None else None
 
 
 def _further(stored: Place, mine: Place) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from hashlib import blake2b
+from struct import Struct
 from typing import Annotated, Any
 
 import msgspec
@@ -200,8 +201,11 @@ def _loose(line: Line, names: Names, session: str) -> Loose:
 
 def hashed(text: str) -> int:
     """A stable 64-bit name for what the text identifies."""
-    digest = blake2b(text.encode(errors="replace"), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)
+    (number,) = _signed(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest())
+    return int(number)
+
+
+_signed = Struct("<q").unpack
 
 
 _hours: dict[str, int] = {}
