@@ -16,6 +16,7 @@ from workers_tui.home.claude_places import Scope, claude_places, find_claude
 from workers_tui.home.claude_plugin import find_plugin
 from workers_tui.home.claude_settings import (
     BEGIN,
+    END,
     HOOKS,
     PERMISSIONS,
     http_entry,
@@ -303,6 +304,19 @@ def test_rules_come_and_go_without_a_trace(text: str) -> None:
     once = with_rules(text)
     assert with_rules(once) == once
     assert without_rules(once).rstrip("\r\n") == text.rstrip("\r\n")
+
+
+def test_rules_that_were_pasted_twice_are_taken_out_twice() -> None:
+    block = with_rules("")
+    assert without_rules(f"# Mine\n\n{block}\nmore\n\n{block}") == "# Mine\n\nmore\n"
+
+
+@pytest.mark.parametrize("text", [f"{BEGIN}\nmine\n", f"{END}\nmine\n", f"{END} mine {BEGIN}\n"])
+def test_half_a_mark_costs_no_line_of_the_users(text: str) -> None:
+    once = with_rules(text)
+    assert once.startswith(text)
+    assert with_rules(once) == once
+    assert without_rules(once) == text
 
 
 def test_claude_is_found_by_name_or_by_variable(

@@ -79,11 +79,11 @@ class User:
             "DISABLE_ERROR_REPORTING": "1",
         }
 
-    async def run(self, *command: str | Path) -> str:
+    async def run(self, *command: str | Path, cwd: Path | None = None) -> str:
         """What a command printed; it must succeed."""
         process = await asyncio.create_subprocess_exec(
             *command,
-            cwd=self.project,
+            cwd=cwd or self.project,
             env=self.environ,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -223,7 +223,7 @@ async def test_remove_after_sessions_leaves_nothing_of_ours(user: User) -> None:
 async def test_the_plugin_is_valid_installs_and_its_tools_are_called(user: User) -> None:
     for place in (REPOSITORY, REPOSITORY / "src/workers_tui/plugin"):
         assert "Validation passed" in await user.run(user.claude, "plugin", "validate", place)
-    await user.run(user.claude, "plugin", "marketplace", "add", REPOSITORY)
+    await user.run(user.claude, "plugin", "marketplace", "add", "./", cwd=REPOSITORY)  # as README
     await user.run(user.claude, "plugin", "install", "workers@workers-tui")
     said = await user.connect("--dry-run")
     assert "the plugin is enabled" in said

@@ -166,20 +166,24 @@ def with_rules(text: str) -> str:
 
 
 def without_rules(text: str) -> str:
-    """CLAUDE.md without our block and the empty line before it."""
-    found = _block(text)
-    if not found:
-        return text
-    before, after = text[: found[0]], text[found[1] :]
+    """CLAUDE.md without our block, however often it is there, and the empty line before it."""
     line = "\r\n" if "\r\n" in text else "\n"
-    before = before.removesuffix(line) if before.endswith(line * 2) else before
-    return before + after.removeprefix(line)
+    while found := _block(text):
+        before, after = text[: found[0]], text[found[1] :]
+        before = before.removesuffix(line) if before.endswith(line * 2) else before
+        text = before + after.removeprefix(line)
+    return text
 
 
 def _block(text: str) -> tuple[int, int] | None:
-    start = text.find(BEGIN)
-    end = text.find(END, start)
-    return (start, end + len(END)) if 0 <= start < end else None
+    """The first whole one: a mark that lost its other half takes no text of the user's along."""
+    end = text.find(END)
+    while end >= 0:
+        start = text.rfind(BEGIN, 0, end)
+        if start >= 0:
+            return start, end + len(END)
+        end = text.find(END, end + 1)
+    return None
 
 
 def with_server(text: JsonText, path: Sequence[str], entry: Any) -> JsonText:
