@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 from mcp import MCPError
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
@@ -30,10 +30,11 @@ from workers_tui.engine.jobs.job import Job
 from workers_tui.forwarder import tool_list
 from workers_tui.forwarder.told import unpack
 from workers_tui.home.switches import delegation_mode
-from workers_tui.server import schemas
+from workers_tui.server import client_roots, schemas
 from workers_tui.server.call import Call
+from workers_tui.server.client_roots import Context, RootsNeeded, listed_roots
 from workers_tui.server.replies import Reply
-from workers_tui.server.roots import choose, from_uris
+from workers_tui.server.roots import choose
 from workers_tui.server.running import Key, RunningCalls
 from workers_tui.server.sessions import MCP_SESSION, Client, Clients
 from workers_tui.server.tools import Tools
@@ -41,23 +42,13 @@ from workers_tui.server.tools import Tools
 if TYPE_CHECKING:
     from workers_tui.engine.engine import Engine
 
-Context = ServerRequestContext[Any, Any]
-
 TOOL_USE_ID = "claudecode/toolUseId"
 CALL_ID = "workers-tui/call"
 MOVED = -32050
 """JSON-RPC error: another server has taken over, nothing was done; call there."""
 
 INTRODUCTIONS = {"initialize", "server/discover"}
-ROOTS_WAIT = 2.0
-ROOTS_AGAIN = 0.5
-"""What is asked before a client's event stream is open is lost: ask once more after this."""
 PUSH_WAIT = 2.0
-ROOTS = "roots"
-
-
-class RootsNeeded(Exception):
-    """A sessionless client must say its roots and call again."""
 
 
 @dataclass(slots=True)
@@ -148,8 +139,7 @@ class McpSide:
                 params.name, params.arguments or {}, self._call(ctx, params, client, key)
             )
         except RootsNeeded:
-            request = types.ListRootsRequest()
-            return types.InputRequiredResult(input_requests={ROOTS: request})
+            return client_roots.question()
         except asyncio.CancelledError:
             if not client.cancels_in_words:
                 await self._cancel_jobs(key, client)
@@ -167,8 +157,7 @@ class McpSide:
         ctx: Context,
         params: types.NotificationParams,  # noqa: ARG002 - it says nothing
     ) -> None:
-        client = self._meet(ctx)
-        client.roots, client.silent = None, False
+        client_roots.forget(self._meet(ctx))
 
     async def tools_changed(self) -> None:
         """Tell every client that can hear it."""
@@ -243,36 +232,15 @@ class McpSide:
         project, environ = self.doors.project, self.doors.engine.environ
         if client.told.project is not None:  # only then is the disk looked at
             return await asyncio.to_thread(choose, client.told, (), project, environ)
-        answer = (params.input_responses or {}).get(ROOTS)
-        if isinstance(answer, types.ListRootsResult):
-            listed = from_uris(str(root.uri) for root in answer.roots)
-        else:
-            listed = await self._ask_roots(ctx, client)
+        listed = await listed_roots(ctx, client, params)
         return choose(client.told, listed, project, environ)
 
     async def _project(self, ctx: Context, client: Client) -> Path | None:
         """For the job's record only: a call without files is not worth a second round trip."""
         if not client.handshake or client.silent:
             return None
-        listed = await self._ask_roots(ctx, client)
+        listed = await listed_roots(ctx, client)
         return listed[0] if listed else self.doors.project
-
-    async def _ask_roots(self, ctx: Context, client: Client) -> tuple[Path, ...]:
-        """What the client lists as roots; nothing when it cannot say in time."""
-        can = ctx.session.client_capabilities
-        if can is None or can.roots is None:
-            return ()
-        if not client.handshake:
-            raise RootsNeeded
-        if client.roots is None:
-            try:
-                answer = await _listed(ctx)
-            except (MCPError, ValueError, TimeoutError):
-                client.silent = True
-                return ()
-            client.silent = False
-            client.roots = from_uris(str(root.uri) for root in answer.roots)
-        return client.roots
 
     async def _cancelled(self, ctx: Context) -> None:
         request = (ctx.params or {}).get("requestId")
@@ -333,28 +301,4 @@ def _result(reply: Reply) -> types.CallToolResult:
     content: list[types.ContentBlock] = [types.TextContent(type="text", text=reply.text)]
     return types.CallToolResult.model_validate(
         {"content": content, "isError": reply.error, "_meta": reply.meta or None}
-    )
-
-
-async def _listed(ctx: Context) -> types.ListRootsResult:
-    """The first answer to roots/list. Raises TimeoutError or MCPError when there is none."""
-    asks: list[asyncio.Task[types.ListRootsResult]] = []
-    try:
-        async with asyncio.timeout(ROOTS_WAIT):
-            while True:
-                asks.append(asyncio.create_task(_ask(ctx)))
-                done, _ = await asyncio.wait(
-                    asks, timeout=ROOTS_AGAIN, return_when=asyncio.FIRST_COMPLETED
-                )
-                if done:
-                    return done.pop().result()
-    finally:
-        for ask in asks:
-            ask.cancel()
-        await asyncio.gather(*asks, return_exceptions=True)
-
-
-async def _ask(ctx: Context) -> types.ListRootsResult:
-    return await ctx.session.send_request(
-        types.ListRootsRequest(), types.ListRootsResult, ROOTS_WAIT
     )
