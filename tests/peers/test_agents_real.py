@@ -198,6 +198,9 @@ async def test_hostile_settings_of_project_and_identity_change_nothing(tmp_path:
         assert not (tmp_path / "hooked").exists()
 
 
+SHELL_KEY = "sk-from-a-start-up-file-80"
+
+
 async def test_bash_finds_no_key_of_anybody(tmp_path: Path) -> None:
     look = (
         "env; cat /proc/self/environ /proc/$PPID/environ | tr '\\0' '\\n';"
@@ -206,6 +209,8 @@ async def test_bash_finds_no_key_of_anybody(tmp_path: Path) -> None:
     scenario = scripted(
         rule({"answers": "Bash"}, say("looked")), rule({"user": "look"}, tool("Bash", command=look))
     )
+    for name in (".bashrc", ".bash_profile", ".profile", ".zshenv", ".zshrc"):
+        (tmp_path / name).write_text(f"export KEY_OF_THE_SHELL={SHELL_KEY}\n")
     async with world(tmp_path, scenario, claude=peer("claude")) as one:
         job = await one.run("look", allowed_tools=("Bash",), permission_mode="acceptEdits")
         assert job.state is JobState.DONE, job.error
@@ -213,7 +218,7 @@ async def test_bash_finds_no_key_of_anybody(tmp_path: Path) -> None:
         shown = json.dumps([seen.body for seen in one.sim.seen])
         assert "CLAUDE_CONFIG_DIR=" in seen.text
         assert "CLAUDE_CONFIG_DIR=" in shown
-        for secret in (PROVIDER_KEY, *LOCAL_SECRETS.values(), "job-"):
+        for secret in (PROVIDER_KEY, SHELL_KEY, *LOCAL_SECRETS.values(), "job-"):
             assert secret not in shown, secret
 
 
@@ -314,3 +319,13 @@ async def test_a_provider_that_stalls_ends_the_job_with_words(tmp_path: Path) ->
         assert job.state is JobState.FAILED
         assert "sent nothing for 1 s" in (job.error or "")
         assert alive(job.agent_session or "") == []
+
+
+async def test_what_is_added_to_the_system_prompt_is_on_no_command_line(tmp_path: Path) -> None:
+    """Longer than any argument may be, and there again in a follow-up."""
+    scenario = scripted(rule({"system": "BE BRIEF"}, say("brief")), rule({}, say("at length")))
+    async with world(tmp_path, scenario, claude=peer("claude")) as one:
+        first = await one.run("hello", append_system_prompt="BE BRIEF. " + "x" * 300_000)
+        assert (first.state, await one.engine.text(first.id)) == (JobState.DONE, "brief")
+        again = await one.engine.ended((await one.go_on(first.id, "and more")).id)
+        assert (again.state, await one.engine.text(again.id)) == (JobState.DONE, "brief")

@@ -77,6 +77,12 @@ def test_only_named_variables_pass(launch: Launch) -> None:
     assert seen["CLAUDE_CONFIG_DIR"] == str(launch.config)
 
 
+def test_no_shell_below_it_reads_the_users_start_up_files(launch: Launch) -> None:
+    seen = environment(launch, {**FOREIGN, "SHLVL": "0", "ZDOTDIR": "/home/dev"})
+    assert int(seen["SHLVL"]) >= 2
+    assert seen["ZDOTDIR"] == str(launch.config)
+
+
 def test_the_token_is_neither_in_the_environment_nor_in_the_arguments(launch: Launch) -> None:
     said = json.dumps([environment(launch, FOREIGN), arguments(launch), settings(launch)])
     assert launch.token not in said

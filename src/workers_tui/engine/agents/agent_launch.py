@@ -119,7 +119,16 @@ def check_version(text: str) -> None:
 def environment(launch: Launch, environ: Mapping[str, str]) -> dict[str, str]:
     """The process's environment: what may pass, and what we set."""
     kept = {name: environ[name] for name in PASSED_ON if name in environ}
-    return {**kept, "TERM": "dumb", "CLAUDE_CONFIG_DIR": str(launch.config), **overrides(launch)}
+    return {
+        **kept,
+        "TERM": "dumb",
+        # At level 0 a bash that is given a socket reads the user's .bashrc, keys and all.
+        "SHLVL": "2",
+        # The same for zsh and its .zshenv, which every zsh reads.
+        "ZDOTDIR": str(launch.config),
+        "CLAUDE_CONFIG_DIR": str(launch.config),
+        **overrides(launch),
+    }
 
 
 def overrides(launch: Launch) -> dict[str, str]:
