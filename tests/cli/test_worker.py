@@ -57,6 +57,23 @@ def test_half_a_paste_is_refused(root: Path) -> None:
         run("set-key", "zai", stdin="sk-one-half\nsk-other-half\n")
 
 
+def test_without_a_standard_input_no_key_is_read(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("create", "zai")
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(WrongUse, match="neither a terminal nor a standard input"):
+        worker.main(["set-key", "zai"], standalone_mode=False)
+    assert KEY not in (root / "zai" / "settings.json").read_text()
+
+
+def test_nothing_is_removed_where_nobody_can_be_asked(root: Path) -> None:
+    run("create", "zai")
+    with pytest.raises(WrongUse, match="--yes"):
+        run("remove", "zai", stdin="y\n")
+    assert (root / "zai").exists()
+
+
 def test_finalize_tells_what_is_wrong_and_fails(root: Path) -> None:
     run("create", "mine", "--preset", "custom", "--base-url", "http://127.0.0.1:9", "--sonnet", "m")
     run("set-key", "mine", stdin=KEY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from workers_tui.engine.errors import StoreUnusable
+from workers_tui.engine.errors import StoreUnusable, WrongUse
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home, find_home
 
@@ -77,6 +78,18 @@ def log_to_file(home: Home) -> None:
     logging.captureWarnings(True)
     for noisy in ("httpx", "httpx2", "httpcore", "mcp", "uvicorn", "watchfiles", "asyncio"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def ask(what: str) -> str:
+    """A secret from the terminal without an echo, else all of stdin. Raises WrongUse."""
+    if sys.stdin is None:
+        raise WrongUse(f"{what}: there is neither a terminal nor a standard input to read it from")
+    if sys.stdin.isatty():
+        return str(click.prompt(what, hide_input=True, err=True))
+    try:
+        return sys.stdin.buffer.read().decode("ascii")
+    except UnicodeDecodeError:
+        raise WrongUse("this is no key: it holds bytes that are not ASCII") from None
 
 
 @asynccontextmanager

@@ -9,8 +9,7 @@ import webbrowser
 
 import click
 
-from workers_tui.cli.common import Options, open_engine, run_async
-from workers_tui.cli.key import ask
+from workers_tui.cli.common import Options, ask, open_engine, run_async
 from workers_tui.engine.checks.login import (
     Callback,
     Challenge,

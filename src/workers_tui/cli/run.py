@@ -11,6 +11,7 @@ import click
 from workers_tui.cli.common import Options, open_engine, print_json, run_async
 from workers_tui.cli.words import cost, first_line
 from workers_tui.engine.engine import Engine
+from workers_tui.engine.errors import WrongUse
 from workers_tui.engine.jobs.job import CallRequest, Job, JobState, Origin
 from workers_tui.engine.shapes import SCHEMA, job_json
 from workers_tui.forwarder.told import split_roots
@@ -37,6 +38,8 @@ def run(
 ) -> int:
     """Do one TASK; `-` reads it from standard input. Files may come from below this directory."""
     if task == "-":
+        if sys.stdin is None:
+            raise WrongUse("`-` reads the task from standard input, and there is none")
         task = sys.stdin.buffer.read().decode("utf-8", errors="replace")
     request = CallRequest(task, tier, files, write_to, max_tokens)
     return run_async(_run(options, request, as_json=as_json))

@@ -8,10 +8,11 @@ import sys
 
 import click
 
+from workers_tui.cli.common import ask
 from workers_tui.engine.agents.identities import Identities, Identity, find_root, preset_named
 from workers_tui.engine.agents.presets import PRESETS
 from workers_tui.engine.agents.trial import Trial
-from workers_tui.engine.errors import ConfigError, WorkFailed
+from workers_tui.engine.errors import ConfigError, WorkFailed, WrongUse
 
 SHOWN_MODELS = 20
 
@@ -86,11 +87,7 @@ def set_key(name: str, extra: tuple[str, ...]) -> None:
         )
     identities = _identities()
     identities.get(name)
-    if sys.stdin.isatty():
-        key = click.prompt(f"key for {name}", hide_input=True)
-    else:
-        key = sys.stdin.read()
-    identities.set_key(name, key)
+    identities.set_key(name, ask(f"key for {name}"))
     click.echo(f"kept; try it: workers-tui worker finalize {name}")
 
 
@@ -150,5 +147,7 @@ def remove(name: str, yes: bool) -> None:
     identities = _identities()
     identity = identities.get(name)
     if not yes:
+        if sys.stdin is None or not sys.stdin.isatty():
+            raise WrongUse(f"nobody can be asked here: `workers-tui worker remove {name} --yes`")
         click.confirm(f"delete {identity.path} with its key and history?", abort=True)
     click.echo(f"deleted {identities.remove(name)}")

@@ -200,3 +200,33 @@ def test_a_removed_worker_is_gone_with_its_history(identities: Identities) -> No
 def test_the_root_follows_its_variable(tmp_path: Path) -> None:
     assert find_root({"HOME": "/home/dev"}) == Path("/home/dev/.claude-workers")
     assert find_root({"CLAUDE_WORKERS_ROOT": str(tmp_path)}) == tmp_path
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "http://a b", "http://", "http://x:0", "x"])
+def test_what_is_no_address_makes_no_worker(identities: Identities, url: str) -> None:
+    with pytest.raises(WrongUse, match="is no address"):
+        identities.create("one", preset_named("custom"), base_url=url, models={"SONNET": "m"})
+    assert identities.names() == []
+
+
+@pytest.mark.parametrize("model", ["a\nb", "--settings", "x" * 300, "\x1b[2J"])
+def test_what_is_no_model_makes_no_worker(identities: Identities, model: str) -> None:
+    with pytest.raises(WrongUse, match="no name of a model"):
+        identities.create("one", preset_named("zai"), models={"HAIKU": model})
+    assert identities.names() == []
+
+
+def test_only_texts_of_the_settings_count(identities: Identities) -> None:
+    env = {
+        "ANTHROPIC_BASE_URL": "https://api.example.com",
+        "ANTHROPIC_AUTH_TOKEN": None,
+        "ANTHROPIC_API_KEY": {"a": 1},
+        "ANTHROPIC_DEFAULT_SONNET_MODEL": "m",
+    }
+    (identities.root / "odd").mkdir(parents=True)
+    (identities.root / "odd" / "settings.json").write_text(
+        json.dumps({"env": env, "plan": "false"})
+    )
+    identity = identities.get("odd")
+    assert (identity.key, identity.plan) == ("", False)
+    assert "it has no key" in (identity.problem or "")

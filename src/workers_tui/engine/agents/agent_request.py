@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from workers_tui.engine.agents.identity import is_model
 from workers_tui.engine.errors import PolicyRefused, SandboxRefused, WrongUse
 from workers_tui.engine.settings.settings import AgentRules
 
@@ -56,9 +57,6 @@ class FollowUp:
     prompt_file: str | None = None
     permission_mode: str | None = None
     max_turns: int | None = None
-
-
-LONGEST_MODEL = 200
 
 
 def check_words(request: AgentRequest | FollowUp) -> None:
@@ -143,7 +141,7 @@ def turns_for(rules: AgentRules, asked: int | None) -> int:
 
 def check_model(rules: AgentRules, model: str) -> str:
     """The model itself. Raises PolicyRefused naming the allowed ones, and WrongUse."""
-    if not model.isprintable() or len(model) > LONGEST_MODEL or model.startswith("-"):
+    if not is_model(model):
         raise WrongUse(f"{one_line(repr(model), 40)} is no name of a model")
     if rules.allowed_models and model not in rules.allowed_models:
         raise PolicyRefused(

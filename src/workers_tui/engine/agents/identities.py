@@ -27,12 +27,14 @@ from workers_tui.engine.agents.identity import (
     Identity,
     WorkerView,
     identity_of,
+    is_model,
     view_of,
 )
 from workers_tui.engine.agents.presets import BY_NAME, Preset
 from workers_tui.engine.agents.trial import FILE, Trial, read_trial, write_trial
 from workers_tui.engine.errors import ConfigError, WrongUse
 from workers_tui.engine.settings.names import nearest_words
+from workers_tui.engine.settings.providers import is_address
 from workers_tui.home.files import make_private_dir, write_atomic
 
 __all__ = ["PLACEHOLDER", "Identities", "Identity", "WorkerView", "find_root", "view_of"]
@@ -112,7 +114,7 @@ class Identities:
         env = raw.get("env") if isinstance(raw, dict) else None
         if not isinstance(env, dict):
             return Identity(name, path, problem="settings.json has no `env` object")
-        identity = identity_of(name, path, {str(k): str(v) for k, v in env.items()}, raw)
+        identity = identity_of(name, path, texts_of(env), raw)
         return replace(identity, trial=read_trial(path, identity.asked_for))
 
     def note_trial(self, identity: Identity, trial: Trial) -> None:
@@ -135,8 +137,10 @@ class Identities:
             raise WrongUse(f"there is a worker {name} already; remove it first")
         chosen = _models(preset, models or {})
         url = (base_url or preset.base_url).rstrip("/")
-        if not url.startswith(("http://", "https://")):
+        if not url:
             raise WrongUse("give the address with --base-url, as Claude Code's ANTHROPIC_BASE_URL")
+        if not is_address(url):
+            raise WrongUse(f"{url!r} is no address such as https://api.example.com/anthropic")
         env = {URL: url, TOKEN: PLACEHOLDER if preset.needs_key else "local"}
         env |= {f"ANTHROPIC_DEFAULT_{slot}_MODEL": chosen[slot] for slot in SLOTS}
         make_private_dir(self.root)
@@ -216,6 +220,8 @@ def _models(preset: Preset, given: Mapping[str, str]) -> dict[str, str]:
     known = [model for model in chosen.values() if model]
     if not known:
         raise WrongUse(f"preset {preset.name} needs a model: give --sonnet (and --opus, --haiku)")
+    if wrong := next((model for model in known if not is_model(model)), None):
+        raise WrongUse(f"{wrong!r} is no name of a model")
     return {slot: model or chosen["SONNET"] or known[0] for slot, model in chosen.items()}
 
 
@@ -226,6 +232,11 @@ def _wrapper(path: Path) -> str:
         "# It talks to the provider directly: the dashboard neither meters nor stops it.\n"
         f'CLAUDE_CONFIG_DIR={shlex.quote(str(path))} exec claude "$@"\n'
     )
+
+
+def texts_of(env: Mapping[str, Any]) -> dict[str, str]:
+    """The variables that are texts: a null is none, and never the word `None`."""
+    return {name: value for name, value in env.items() if isinstance(value, str)}
 
 
 def preset_named(name: str) -> Preset:

@@ -17,6 +17,7 @@ SLOTS = ("SONNET", "OPUS", "HAIKU")
 URL = "ANTHROPIC_BASE_URL"
 TOKEN = "ANTHROPIC_AUTH_TOKEN"  # noqa: S105 - a variable's name
 API_KEY = "ANTHROPIC_API_KEY"
+LONGEST_MODEL = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,11 @@ class WorkerView:
     month_jobs: int = 0
 
 
+def is_model(name: str) -> bool:
+    """Whether this can be the name of a model: it stands on command lines and screens."""
+    return name.isprintable() and len(name) <= LONGEST_MODEL and not name.startswith("-")
+
+
 def identity_of(name: str, path: Path, env: Mapping[str, str], raw: Mapping[str, Any]) -> Identity:
     url = env.get(URL, "").rstrip("/")
     key = env.get(TOKEN, "").strip() or env.get(API_KEY, "").strip()
@@ -124,7 +130,7 @@ def identity_of(name: str, path: Path, env: Mapping[str, str], raw: Mapping[str,
     }
     if env.get("ANTHROPIC_MODEL"):
         models["MAIN"] = env["ANTHROPIC_MODEL"]
-    plan = bool(raw.get("plan")) or host_of(url) in FLAT_RATE
+    plan = raw.get("plan") is True or host_of(url) in FLAT_RATE
     problem = _problem(url, key, models)
     return Identity(name, path, url, key, header, models, plan, problem)
 
@@ -141,8 +147,8 @@ def _problem(url: str, key: str, models: Mapping[str, str]) -> str | None:
             "its key holds blanks, line ends or special characters inside: "
             "`workers-tui worker set-key` gives it another"
         )
-    if not models:
-        return "settings.json names no model (ANTHROPIC_DEFAULT_SONNET_MODEL, …)"
+    if not models or not all(map(is_model, models.values())):
+        return "settings.json names no model that can be used (ANTHROPIC_DEFAULT_SONNET_MODEL, …)"
     return None
 
 
