@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,14 @@ from workers_tui.engine.jobs.job import Job, JobKind, JobState, Sent
 from workers_tui.engine.jobs.jobs import Jobs
 from workers_tui.engine.money import Cost, CostSource, from_usd
 from workers_tui.engine.spending.schema import STORE_MIGRATIONS
+from workers_tui.engine.store import store_file
 from workers_tui.engine.store.store import Store
+from workers_tui.engine.transcripts import index
 from workers_tui.engine.transcripts.follow_transcripts import FollowOptions, TranscriptFollower
+from workers_tui.engine.transcripts.index import FileNews
 from workers_tui.engine.transcripts.savings_view import SavingsView
+from workers_tui.engine.transcripts.transcript_files import TranscriptFile
+from workers_tui.engine.transcripts.transcripts import Reader
 from workers_tui.engine.usage import Usage
 from workers_tui.home.notices import read_notices
 from workers_tui.home.places import Home
@@ -44,13 +51,13 @@ READ: dict[str, Any] = {
 class Following:
     """A follower with what the engine gives it."""
 
-    def __init__(self, home: Home, tree: Tree, store: Store, environ: dict[str, str]) -> None:
+    def __init__(self, home: Home, store: Store, environ: dict[str, str], *trees: Tree) -> None:
         self.board = Board()
         clock = SystemClock()
         self.events = Events(self.board, clock)
         self.jobs = Jobs(store, self.board, clock, "engine", home.results)
         told = {"CLAUDE_WORKERS_ROOT": str(home.state / "none"), **environ}
-        options = FollowOptions(home, told, [tree.root])
+        options = FollowOptions(home, told, [tree.root for tree in trees])
         self.follower = TranscriptFollower(options, store, self.board, self.events, clock)
         self.task = asyncio.create_task(self.follower.run())
 
@@ -95,7 +102,7 @@ async def start(home: Home, tree: Tree) -> AsyncIterator[Callable[..., Following
     made: list[Following] = []
 
     def begin(**environ: str) -> Following:
-        made.append(Following(home, tree, store, environ))
+        made.append(Following(home, store, environ, tree))
         return made[-1]
 
     yield begin
@@ -183,10 +190,12 @@ async def test_a_job_joins_the_session_that_asked_and_the_hooks_hear_of_it(
         while not read_notices(home).line("s9"):  # noqa: ASYNC110 - the file is all that hooks see
             await asyncio.sleep(0)
     assert read_notices(home).line("s9") == (
-        "workers, this session: workers did 99 % of the work, "
+        "workers handled 99 % of this session's tokens (workers 10.5k vs Claude 115)"
+    )
+    assert read_notices(home).all_time == (
+        "workers, so far: workers handled 99 % of the tokens, "
         "8.5k tokens kept out of Claude's context, net +$0.0032 to +$0.0415"
     )
-    assert read_notices(home).all_time.startswith("workers, so far: ")
 
 
 async def test_silenced_savings_write_no_notice(
@@ -231,3 +240,84 @@ async def test_the_report_is_the_commands(start: Callable[..., Following]) -> No
     report = await following.follower.report(by="model")
     assert report["manager"]["messages"] == 1
     assert [group["key"] for group in report["by"]] == ["claude-opus-4-8"]
+
+
+async def test_what_another_process_read_first_shows_here_too(
+    start: Callable[..., Following], tree: Tree, home: Home, tmp_path: Path
+) -> None:
+    following = start()
+    await following.ready()
+    elsewhere = Tree(tmp_path / "elsewhere").write(line("m2", "r2"))
+    news = FileNews(TranscriptFile(str(elsewhere), "p", "s", 0, 0, 0, 0), None,
+                    Reader().read(str(elsewhere), "s"))  # fmt: skip
+
+    def take() -> None:
+        with closing(store_file.connect(home.index_db, durable=False)) as conn:
+            (source,) = conn.execute(
+                "SELECT id FROM source WHERE root = ?", (str(tree.root),)
+            ).fetchone()
+            conn.execute("BEGIN IMMEDIATE")
+            index.apply(conn, source, [news])
+            conn.execute("COMMIT")
+
+    await asyncio.to_thread(take)
+    await following.until(lambda view: messages(view) == 2)
+
+
+async def test_a_copied_directory_is_never_shown_twice(
+    home: Home, tree: Tree, tmp_path: Path
+) -> None:
+    store = await Store.open(home.store_db, STORE_MIGRATIONS)
+    second = Tree(tmp_path / "second")
+    second.path("old").parent.mkdir(exist_ok=True)
+    following = Following(home, store, {}, tree, second)
+    await following.ready()
+    shutil.copytree(tree.root / "projects", second.root / "projects", dirs_exist_ok=True)
+    second.add(line("m2", "r2"), name="old")
+    seen = set[int]()
+
+    def all_there(view: SavingsView) -> bool:
+        seen.add(messages(view))
+        return view.all_time.manager.sums.output == 10
+
+    await following.until(all_there)
+    assert seen <= {1, 2}
+    await following.close()
+    await store.close()
+
+
+async def test_a_read_is_warned_about_though_no_delegation_comes_with_it(
+    start: Callable[..., Following], tree: Tree
+) -> None:
+    following = start()
+    await following.ready()
+    await following.jobs.create(done_job())
+    tree.add(line("m2", "r2", content=[ASK], timestamp=datetime.now(UTC).isoformat()))
+    await following.until(lambda view: view.sessions == 1)
+    later = datetime.now(UTC).replace(year=2990).isoformat()
+    tree.add(line("m3", "r3", content=[READ], timestamp=later))
+    await following.until(lambda view: view.all_time.figures.read_again == 1)
+
+
+async def test_the_session_shown_is_the_one_that_delegated_last(
+    start: Callable[..., Following],
+) -> None:
+    following = start()
+    await following.ready()
+    for number, session in enumerate(("s1", "s2", "s1")):
+        at = datetime.now(UTC) + timedelta(seconds=number)
+        await following.jobs.create(replace(done_job(), session=session, created_at=at))
+    view = await following.until(lambda view: view.all_time.figures.jobs == 3)
+    assert view.session_id == "s1"
+
+
+async def test_a_job_that_changes_is_counted_as_it_is_now(start: Callable[..., Following]) -> None:
+    following = start()
+    await following.ready()
+    job = await following.jobs.create(replace(done_job(), session="s1", state=JobState.RUNNING))
+    await following.until(lambda view: view.all_time.figures.jobs == 1)
+    read = Usage(input=20_000, output=500)
+    await following.jobs.change(job.id, usage=read, state=JobState.DONE, ended_at=job.created_at)
+    view = await following.until(lambda view: view.kept_out_tokens == 17_500)
+    assert view.all_time.figures.worker_fresh == 20_500
+    assert view.all_time.figures.jobs == 1

@@ -5,14 +5,21 @@ from __future__ import annotations
 import pytest
 
 from workers_tui.engine.money import from_usd
-from workers_tui.engine.transcripts.notices import line
+from workers_tui.engine.transcripts.notices import all_time_line, session_line
 from workers_tui.engine.transcripts.number_words import count, money, signed
 from workers_tui.engine.transcripts.savings import Figures
 
 
 @pytest.mark.parametrize(
     ("number", "words"),
-    [(840, "840"), (1200, "1.2k"), (363_000, "363k"), (1_200_000, "1.2M"), (-1500, "-1.5k")],
+    [
+        (840, "840"),
+        (1200, "1.2k"),
+        (35_000, "35k"),
+        (363_000, "363k"),
+        (1_200_000, "1.2M"),
+        (-1500, "-1.5k"),
+    ],
 )
 def test_tokens_in_words(number: int, words: str) -> None:
     assert count(number) == words
@@ -31,7 +38,24 @@ def test_an_unknown_amount_is_a_question_mark() -> None:
 
 
 def test_nothing_delegated_is_nothing_said() -> None:
-    assert line("this session", Figures()) == ""
+    assert all_time_line(Figures()) == ""
+    assert session_line(Figures(sessions=1, jobs=1, all_fresh=100), []) == ""
+
+
+@pytest.mark.parametrize(
+    ("workers", "names"),
+    [
+        ([("glm", 35_000)], "glm 35k"),
+        ([("glm", 30_000), ("fast", 5_000)], "glm 30k, fast 5k"),
+        ([("glm", 20_000), ("fast", 9_000), ("a", 4_000), ("b", 2_000)], "glm 20k, fast 9k, +2"),
+        ([("glm", 30_000)], "glm 30k, others 5k"),
+    ],
+)
+def test_a_session_says_who_did_how_much(workers: list[tuple[str, int]], names: str) -> None:
+    found = Figures(worker_fresh=35_000, all_fresh=158_000, sessions=1, jobs=len(workers))
+    assert session_line(found, workers) == (
+        f"workers handled 22 % of this session's tokens ({names} vs Claude 123k)"
+    )
 
 
 def test_a_loss_is_said_as_one() -> None:
@@ -39,6 +63,6 @@ def test_a_loss_is_said_as_one() -> None:
         worker_fresh=10, all_fresh=40, sessions=1, jobs=1, net_low_pico=from_usd("-0.5"),
         net_high_pico=from_usd("-0.25"),
     )  # fmt: skip
-    assert line("this session", lost) == (
-        "workers, this session: workers did 25 % of the work, net -$0.50 to -$0.25"
+    assert all_time_line(lost) == (
+        "workers, so far: workers handled 25 % of the tokens, net -$0.50 to -$0.25"
     )

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, TypeVar
@@ -21,27 +20,19 @@ from workers_tui.engine.clock import Clock
 from workers_tui.engine.events import Events, Level
 from workers_tui.engine.jobs import job_rows
 from workers_tui.engine.jobs.job import Job
-from workers_tui.engine.pricing.manager_prices import (
-    ManagerPrices,
-    ask_table,
-    forget_prices,
-    own_prices,
-)
 from workers_tui.engine.store.store import Store
-from workers_tui.engine.transcripts import index_query, older_history
 from workers_tui.engine.transcripts.cells import day_of
 from workers_tui.engine.transcripts.index import MIGRATIONS
-from workers_tui.engine.transcripts.indexer import Indexer, Refreshed
-from workers_tui.engine.transcripts.job_savings import Links
+from workers_tui.engine.transcripts.indexer import Refreshed
+from workers_tui.engine.transcripts.job_savings import JobSaving
 from workers_tui.engine.transcripts.notices import notices_of
-from workers_tui.engine.transcripts.savings_book import Book, Names
-from workers_tui.engine.transcripts.savings_facts import links_of, unmatched_workers
 from workers_tui.engine.transcripts.savings_gather import gather
 from workers_tui.engine.transcripts.savings_report import report_json
+from workers_tui.engine.transcripts.savings_steps import Steps
 from workers_tui.engine.transcripts.savings_store import was_tried
 from workers_tui.engine.transcripts.savings_view import SavingsView
 from workers_tui.engine.transcripts.transcript_bell import Bell
-from workers_tui.engine.transcripts.transcript_files import Source, find_sources
+from workers_tui.engine.transcripts.transcript_files import find_sources
 from workers_tui.home.files import read_json
 from workers_tui.home.notices import Notices, write_notices
 from workers_tui.home.places import Home
@@ -49,12 +40,12 @@ from workers_tui.home.switches import savings_shown
 
 T = TypeVar("T")
 
-JOBS_EVERY = 0.3
-"""Seconds between two folds of what jobs saved."""
+AGAIN = 0.3
+"""Seconds between two folds of what jobs saved, or two loads of all sums."""
+REST = 10
+"""They rest so many times as long as they took, which keeps them below a tenth of a core."""
 JOBS_PAGE = 250
 """Jobs read from the store at once."""
-HOT = 24 * 3600 * 10**9
-"""Files written within so many nanoseconds are looked at where no notices come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +78,16 @@ class TranscriptFollower:
         self.sources = find_sources(
             environ, claude_dirs=options.claude_dirs, workers_root=self._workers_root
         )
-        self._jobs: dict[str, Job] = {}
         self._change = 0
-        self._links = Links()
+        """Number of the newest change of a job that was folded."""
         self._told: set[tuple[str, str]] = set()
         self._notices = Notices()
+        self._step_lock = asyncio.Lock()
+        self._jobs_moved = asyncio.Event()
+        self._sums_moved = asyncio.Event()
+        """Another process wrote to the index, or the sums here are not to be trusted."""
+        self.day = 0
+        """The day whose jobs are today's."""
         self.ready = asyncio.Event()
         """Set when the first figures are on the board."""
 
@@ -99,15 +95,29 @@ class TranscriptFollower:
         """Follow until cancelled. Raises StoreError when the index cannot be used."""
         index = await Store.open(self._options.home.index_db, MIGRATIONS, durable=False)
         try:
-            step = _Steps(self, index)
-            await asyncio.to_thread(step.begin)
-            await self._jobs_changed(step)
+            index.on_foreign_commit(self._sums_moved.set)
+            steps = await asyncio.to_thread(self._begin, index, asyncio.get_running_loop())
+            await self._fold_jobs(steps)
             self.ready.set()
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._follow_files(step))
-                tasks.create_task(self._follow_jobs(step))
+                tasks.create_task(self._follow_files(steps))
+                tasks.create_task(self._follow_jobs(steps))
+                tasks.create_task(self._follow_sums(steps))
         finally:
             await index.close()
+
+    def _begin(self, index: Store, loop: asyncio.AbstractEventLoop) -> Steps:
+        def transact(work: Callable[[Connection], T]) -> T:
+            """Run a transaction from the thread."""
+            return asyncio.run_coroutine_threadsafe(index.write(work), loop).result()
+
+        settings = read_json(self._options.config or self._options.home.models_json)
+        return Steps(transact, self.sources, self._workers_root, settings)
+
+    async def _step(self, work: Callable[..., T], *given: Any) -> T:
+        """Run a step in a thread, alone: steps share the book."""
+        async with self._step_lock:
+            return await asyncio.to_thread(work, *given)
 
     async def report(self, **wanted: Any) -> dict[str, Any]:
         """The whole of `savings` (contract 4.7), from the disk, by what the command takes."""
@@ -118,64 +128,112 @@ class TranscriptFollower:
         )  # fmt: skip
         return report_json(report)
 
-    async def _follow_files(self, step: _Steps) -> None:
+    # files
+
+    async def _follow_files(self, steps: Steps) -> None:
         roots = list(dict.fromkeys(source.root for source in self.sources))
-        async with contextlib.aclosing(Bell(roots, self._clock, step.hot).rings()) as rings:
+        async with contextlib.aclosing(Bell(roots, self._clock, steps.hot).rings()) as rings:
             async for paths in rings:
-                done, view = await asyncio.to_thread(step.take, paths, self._today())
-                if view is not None:
-                    self._board.put(Key(Topic.SAVINGS), view)
-                if done.delegated or step.day != self._today():
-                    step.jobs_changed.set()
+                done = await self._take(steps, paths)
+                if steps.stale:
+                    self._sums_moved.set()
+                if steps.links_moved or steps.workers_moved or self.day != self._today():
+                    self._jobs_moved.set()
                 self._tell_errors(done)
 
-    async def _follow_jobs(self, step: _Steps) -> None:
+    async def _take(self, steps: Steps, paths: set[str] | None) -> Refreshed:
+        """Read what is new, and show it unless the sums wait to be loaded anew."""
+
+        def take() -> tuple[Refreshed, SavingsView | None]:
+            done = steps.take(paths)
+            shown = done.deltas and not steps.stale
+            return done, steps.view(self._today()) if shown else None
+
+        done, view = await self._step(take)
+        if view is not None:
+            self._board.put(Key(Topic.SAVINGS), view)
+        return done
+
+    async def _follow_sums(self, steps: Steps) -> None:
+        """Load all sums anew when another process has added to them, or they went wrong here."""
+        while True:
+            await self._sums_moved.wait()
+            self._sums_moved.clear()
+            begun = time.perf_counter()
+            await self._step(steps.reload)
+            await self._publish(steps)
+            self._jobs_moved.set()
+            await self._rest(begun)
+
+    # jobs
+
+    async def _follow_jobs(self, steps: Steps) -> None:
         """Fold anew when a job changed here or elsewhere, or a delegation was seen."""
-        self._store.on_foreign_commit(step.jobs_changed.set)
+        self._store.on_foreign_commit(self._jobs_moved.set)
         watcher = self._board.watch()
+        listening = asyncio.create_task(self._listen(watcher))
         try:
-            listening = asyncio.create_task(self._listen(watcher, step.jobs_changed))
             while True:
-                await step.jobs_changed.wait()
-                step.jobs_changed.clear()
-                await self._jobs_changed(step)
-                await self._clock.sleep(JOBS_EVERY)
+                await self._jobs_moved.wait()
+                self._jobs_moved.clear()
+                begun = time.perf_counter()
+                await self._fold_jobs(steps)
+                await self._rest(begun)
         finally:
             listening.cancel()
             watcher.close()
 
-    async def _listen(self, watcher: Any, changed: asyncio.Event) -> None:
+    async def _listen(self, watcher: Any) -> None:
         while True:
             if any(key.topic is Topic.JOB for key in await watcher.changed()):
-                changed.set()
-            await self._clock.sleep(JOBS_EVERY)
+                self._jobs_moved.set()
+            await self._clock.sleep(AGAIN)
 
-    async def _jobs_changed(self, step: _Steps) -> None:
-        while await self._read_jobs():
-            pass
-        jobs = sorted(self._jobs.values(), key=lambda job: job.created_at)
-        await asyncio.to_thread(step.fold_jobs, jobs, self._today())
-        await self._publish(step)
-        self._tell_read_again(step)
-        await self._write_notices(step)
+    async def _rest(self, begun: float) -> None:
+        await self._clock.sleep(max(AGAIN, REST * (time.perf_counter() - begun)))
 
-    async def _read_jobs(self) -> bool:
-        """Take in a page of changed jobs; whether there may be more.
+    async def _fold_jobs(self, steps: Steps) -> None:
+        """Fold the jobs that changed, and those of which a transcript or a price says more."""
+        again = await self._step(steps.look_at_links)
+        while page := await self._changed_jobs():
+            await self._take_jobs(steps, page)
+        again |= await self._step(steps.repriced)
+        ids = list(again)
+        for begin in range(0, len(ids), JOBS_PAGE):
+            await self._take_jobs(steps, await self._jobs_of(ids[begin : begin + JOBS_PAGE]))
+        await self._step(steps.count_workers)
+        self.day = self._today()
+        await self._publish(steps)
+        await self._write_notices(steps)
+
+    async def _changed_jobs(self) -> list[Job]:
+        """A page of changed jobs, empty at the end.
 
         All of them at once would leave the process as large as they were, for good.
         """
-        new = await self._store.read(
-            lambda conn: job_rows.changed_since(conn, self._change, JOBS_PAGE)
-        )
-        for number, job in new:
-            self._change = max(self._change, number)
-            if was_tried(job):
-                self._jobs[job.id] = job
-        return len(new) == JOBS_PAGE
+        while True:
+            new = await self._store.read(
+                lambda conn: job_rows.changed_since(conn, self._change, JOBS_PAGE)
+            )
+            self._change = max([self._change, *(number for number, _ in new)])
+            jobs = [job for _, job in new if was_tried(job)]
+            if jobs or not new:
+                return jobs
 
-    async def _publish(self, step: _Steps) -> None:
-        view = await asyncio.to_thread(step.view, self._today())
-        self._board.put(Key(Topic.SAVINGS), view)
+    async def _jobs_of(self, ids: Collection[str]) -> list[Job]:
+        found = await self._store.read(lambda conn: [job_rows.get(conn, one) for one in ids])
+        return [job for job in found if job is not None]
+
+    async def _take_jobs(self, steps: Steps, jobs: Sequence[Job]) -> None:
+        saved = await self._step(steps.take_jobs, jobs)
+        self._tell_read_again(saved)
+
+    # what is shown and told
+
+    async def _publish(self, steps: Steps) -> None:
+        if not steps.stale:
+            view = await self._step(steps.view, self._today())
+            self._board.put(Key(Topic.SAVINGS), view)
 
     def _today(self) -> int:
         return day_of(int(self._clock.now().timestamp()))
@@ -185,8 +243,8 @@ class TranscriptFollower:
             text = f"Claude Code met {done.errors} API errors; nothing is counted for them"
             self._events.tell("savings", text, level=Level.WARNING)
 
-    def _tell_read_again(self, step: _Steps) -> None:
-        for one in step.book.job_savings:
+    def _tell_read_again(self, saved: Sequence[JobSaving]) -> None:
+        for one in saved:
             for path in one.read_again:
                 if (one.job.id, path) in self._told:
                     continue
@@ -196,100 +254,9 @@ class TranscriptFollower:
                 )
                 self._events.tell("savings", text, level=Level.WARNING, job=one.job.id)
 
-    async def _write_notices(self, step: _Steps) -> None:
+    async def _write_notices(self, steps: Steps) -> None:
         shown = savings_shown(self._options.environ)
-        view: SavingsView = self._board.get(Key(Topic.SAVINGS))
-        notices = notices_of(step.book, view.all_time.figures) if shown else Notices()
+        notices = await self._step(notices_of, steps.book) if shown else Notices()
         if notices != self._notices:
             self._notices = notices
             await asyncio.to_thread(write_notices, self._options.home, notices)
-
-
-class _Steps:
-    """What runs in the thread: the index, the book, the prices."""
-
-    def __init__(self, follower: TranscriptFollower, index: Store) -> None:
-        self._options = follower._options
-        self._workers_root = follower._workers_root
-        self._sources: Sequence[Source] = follower.sources
-        self._index = index
-        self._loop = asyncio.get_running_loop()
-        self.jobs_changed = asyncio.Event()
-        settings = read_json(self._options.config or self._options.home.models_json)
-        self.book = Book(ManagerPrices(own_prices(settings)))
-        self.day = 0
-        """The day whose jobs are today's."""
-        self._known = 0
-        self._indexer: Indexer | None = None
-        self._unreadable: tuple[str, ...] = ()
-
-    def _write(self, work: Callable[[Connection], T]) -> T:
-        """Run a transaction from the thread."""
-        return asyncio.run_coroutine_threadsafe(self._index.write(work), self._loop).result()
-
-    def begin(self) -> None:
-        """Bring the index up to date and open the book."""
-        table = version("genai-prices")
-        self._write(lambda conn: forget_prices(conn, table))
-        self._write(lambda conn: older_history.take_in(conn, self._workers_root))
-        self._indexer = Indexer(self._write, self._sources)
-        self._unreadable = tuple(self._indexer.refresh().unreadable)
-        ids = list(self._indexer.ids.values())
-        self._load_names()
-        cells = self._write(lambda conn: index_query.cells(conn, ids))
-        self.book.load(cells)
-        self.book.load(self._write(lambda conn: index_query.twin_cells(conn, ids)))
-        self._load_prices()
-
-    def take(self, paths: set[str] | None, today: int) -> tuple[Refreshed, SavingsView | None]:
-        """Read what is new in some files, or in all; the new figures if there is anything."""
-        assert self._indexer is not None  # noqa: S101 - `begin` came first
-        done = self._indexer.refresh() if paths is None else self._indexer.refresh_paths(paths)
-        if paths is None:
-            self._unreadable = tuple(done.unreadable)
-        complete = True
-        for deltas in done.deltas:
-            if not self.book.knows(deltas):
-                self._load_names()
-                complete = False
-            self.book.gain(deltas)
-        if not complete:
-            self._load_prices()
-        return done, self.view(today) if done.deltas else None
-
-    def hot(self) -> list[str]:
-        """Files written lately."""
-        return self._indexer.hot(HOT) if self._indexer else []
-
-    def fold_jobs(self, jobs: Sequence[Job], today: int) -> None:
-        """Fold what jobs saved, with what the transcripts tell about them."""
-        assert self._indexer is not None  # noqa: S101 - `begin` came first
-        self.day = today
-        ids = list(self._indexer.ids.values())
-        links = self._write(links_of)
-        rows = self.book.worker_rows()
-        unmatched = (
-            self._write(lambda conn: unmatched_workers(conn, ids, rows, jobs)) if rows else {}
-        )
-        self.book.take_jobs(jobs, links, today, unmatched)
-
-    def view(self, today: int) -> SavingsView:
-        """The newest figures."""
-        return self.book.view(today, self._unreadable)
-
-    def _load_names(self) -> None:
-        names = self._write(lambda conn: index_query.session_names(conn, self._known))
-        for one in names:
-            self.book.sessions[one.number] = Names(one.owner, one.project, one.name)
-            self._known = max(self._known, one.number)
-        self.book.models.update(self._write(index_query.model_names))
-
-    def _load_prices(self) -> None:
-        wanted = self.book.model_days()
-        prices = self.book.prices
-        missing = self._write(lambda conn: prices.missing(conn, wanted))
-        if missing:
-            found = ask_table(missing)
-            today = date.today()  # noqa: DTZ011 - the user's own day
-            self._write(lambda conn: prices.learn(conn, found, today))
-            self.book.reprice()

@@ -7,10 +7,12 @@ from collections.abc import Collection, Iterable, Sequence
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from workers_tui.engine.transcripts.cells import NOTHING, CellKey, Sums
-from workers_tui.engine.transcripts.index_rows import sums_by_cell
+from workers_tui.engine.transcripts.cells import CellKey, Sums
+from workers_tui.engine.transcripts.doubles import double_cells
 from workers_tui.engine.transcripts.transcripts import News
 
+MANY = 500
+"""More sessions than this are picked out of the sums of all."""
 _SUMS = ", ".join(f"sum(c.{name})" for name in Sums._fields)
 
 
@@ -101,8 +103,9 @@ def cell_rows(
 
     With `sessions` only theirs.
     """
-    ids = list(sources)
+    ids, some = list(sources), list(sessions or ())
     marks = ",".join("?" * len(ids))
+    few = f"AND s.name IN ({','.join('?' * len(some))})" if 0 < len(some) <= MANY else ""
     session = "s.name" if by == "session" else "''"
     project = "p.slug, max(p.path)" if by else "'', ''"
     groups = {"session": "s.name, p.slug,", "project": "p.slug,", "": ""}[by]
@@ -110,9 +113,9 @@ def cell_rows(
         f"SELECT o.owner, {project}, {session}, m.name, c.day, c.step, {_SUMS} "  # noqa: S608 - ours
         "FROM cell c JOIN session s ON s.id = c.session JOIN project p ON p.id = s.project "
         "JOIN source o ON o.id = p.source JOIN model m ON m.id = c.model "
-        f"WHERE p.source IN ({marks}) AND c.day >= ? "
+        f"WHERE p.source IN ({marks}) AND c.day >= ? {few} "
         f"GROUP BY {groups} o.owner, c.model, c.day, c.step",
-        (*ids, since),
+        (*ids, since, *(some if few else ())),
     )
     found = [
         CellRow(owner, slug, path, name, model, day, step, Sums(*sums))
@@ -150,7 +153,7 @@ def model_names(conn: Connection) -> dict[int, str]:
 
 def _twins(conn: Connection, sources: list[int], by: str) -> list[CellRow]:
     """What several directories of one owner hold twice, negative."""
-    doubled = twin_cells(conn, sources)
+    doubled = double_cells(conn, sources)
     if not doubled:
         return []
     names = {one.number: one for one in session_names(conn)}
@@ -163,20 +166,6 @@ def _twins(conn: Connection, sources: list[int], by: str) -> list[CellRow]:
         model = models[key.model]
         found.append(CellRow(home.owner, project, "", session, model, key.day, key.step, sums))
     return found
-
-
-def twin_cells(conn: Connection, sources: Sequence[int]) -> list[tuple[CellKey, Sums]]:
-    """The messages that several directories of one owner hold, as negative sums."""
-    marks = ",".join("?" * len(sources))
-    rows = conn.execute(
-        "SELECT DISTINCT a.* FROM twin t "  # noqa: S608
-        "JOIN message a ON a.key = t.key JOIN session s ON s.id = a.session "
-        "JOIN project p ON p.id = s.project JOIN message b ON b.key = t.other "
-        "JOIN session sb ON sb.id = b.session JOIN project pb ON pb.id = sb.project "
-        f"WHERE p.source IN ({marks}) AND pb.source IN ({marks})",
-        (*sources, *sources),
-    )
-    return [(key, NOTHING.minus(sums)) for key, sums in sums_by_cell(rows).items()]
 
 
 def file_counts(conn: Connection, sources: Sequence[int]) -> FileCounts:

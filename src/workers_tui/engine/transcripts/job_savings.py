@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workers_tui.engine.money import Pico, from_usd
 from workers_tui.engine.pricing.price import Price
@@ -37,6 +37,64 @@ class JobSaving:
     """Files it was given that Claude then read itself."""
 
 
+class JobSums(NamedTuple):
+    """What some jobs saved together. A job that changes is taken out and put in anew."""
+
+    jobs: int = 0
+    fresh: int = 0
+    """Tokens that the workers worked off."""
+    asked_fresh: int = 0
+    """The same of jobs whose session is known."""
+    kept_out: int = 0
+    worker_pico: Pico = 0
+    low_pico: Pico = 0
+    """Of the jobs where it is known, as all dollars here."""
+    high_pico: Pico = 0
+    open_lows: int = 0
+    """Jobs without a figure, so the sum has none."""
+    open_highs: int = 0
+    unknown_costs: int = 0
+    read_again: int = 0
+
+    def plus(self, other: JobSums) -> JobSums:
+        """Both together."""
+        return JobSums(*map(int.__add__, self, other))
+
+    def minus(self, other: JobSums) -> JobSums:
+        """What is left without the other."""
+        return JobSums(*map(int.__sub__, self, other))
+
+    @property
+    def net(self) -> tuple[Pico | None, Pico | None]:
+        """Net dollars, low and high; None when some job has none."""
+        return (
+            None if self.open_lows else self.low_pico,
+            None if self.open_highs else self.high_pico,
+        )
+
+
+NOTHING_SAVED = JobSums()
+
+
+def job_sums(one: JobSaving) -> JobSums:
+    """One job as sums."""
+    job = one.job
+    cost = job.cost.pico if job.cost is not None else None
+    return JobSums(
+        jobs=1,
+        fresh=job.usage.fresh,
+        asked_fresh=job.usage.fresh if one.session else 0,
+        kept_out=one.kept_out,
+        worker_pico=cost or 0,
+        low_pico=one.net_low_pico or 0,
+        high_pico=one.net_high_pico or 0,
+        open_lows=one.net_low_pico is None,
+        open_highs=one.net_high_pico is None,
+        unknown_costs=job.state.ended and job.cost is not None and cost is None,
+        read_again=len(one.read_again),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Links:
     """How jobs and transcripts belong together."""
@@ -56,6 +114,21 @@ class Links:
             return job.session
         call = job.tool_use_id or self.calls_of_job.get(job.id)
         return self.session_of_call.get(call) if call else None
+
+
+def new_links(before: Links, now: Links) -> tuple[set[str], set[str], set[str | None]]:
+    """The calls, jobs and sessions about which more is known now."""
+    asked, chars, back = before.session_of_call, before.chars_back, before.calls_of_job
+    calls = {call for call, session in now.session_of_call.items() if asked.get(call) != session}
+    jobs = {job for job, count in now.chars_back.items() if chars.get(job) != count}
+    jobs |= {
+        job for job, call in now.calls_of_job.items() if back.get(job) != call or call in calls
+    }
+    reads = before.own_reads
+    sessions: set[str | None] = {
+        session for session, own in now.own_reads.items() if len(own) != len(reads.get(session, ()))
+    }
+    return calls, jobs, sessions
 
 
 def job_savings(

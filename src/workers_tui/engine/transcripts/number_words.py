@@ -6,11 +6,12 @@ from workers_tui.engine.money import Pico, to_usd
 
 
 def count(number: int) -> str:
-    """Tokens: 840, 1.2k, 363k, 1.2M."""
+    """Tokens: 840, 1.2k, 35k, 363k, 1.2M."""
     for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
         if abs(number) >= size:
             value = number / size
-            return f"{value:.1f}{unit}" if abs(value) < 100 else f"{value:.0f}{unit}"
+            words = f"{value:.1f}".removesuffix(".0") if abs(value) < 100 else f"{value:.0f}"
+            return words + unit
     return str(number)
 
 

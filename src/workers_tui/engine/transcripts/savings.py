@@ -13,17 +13,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from workers_tui.engine.money import PER_USD, Pico, from_usd
 from workers_tui.engine.pricing.price import Price
 from workers_tui.engine.transcripts.cells import NOTHING, Sums, prompt_in, total
 from workers_tui.engine.transcripts.index_query import CellRow
-from workers_tui.engine.transcripts.job_savings import JobSaving
+from workers_tui.engine.transcripts.job_savings import (
+    NOTHING_SAVED,
+    JobSaving,
+    JobSums,
+    job_sums,
+)
 from workers_tui.engine.transcripts.transcript_files import MANAGER
-
-if TYPE_CHECKING:
-    from workers_tui.engine.jobs.job import Job
 
 PriceOf = Callable[[str, int], Price | None]
 """Model and day to a price."""
@@ -184,32 +186,29 @@ def figures(
     `extra_worker_fresh`: what workers did without a job of ours, by the session that asked.
     """
     extra = extra_worker_fresh or {}
+    sums = NOTHING_SAVED
+    for one in jobs:
+        sums = sums.plus(job_sums(one))
     sessions = {one.session for one in jobs if one.session} | set(extra)
-    worker = sum(one.job.usage.fresh for one in jobs if one.session) + sum(extra.values())
     manager = sum(manager_fresh.get(session, 0) for session in sessions)
-    lows = [one.net_low_pico for one in jobs]
-    highs = [one.net_high_pico for one in jobs]
+    return figures_of(sums, len(sessions), manager, sum(extra.values()))
+
+
+def figures_of(sums: JobSums, sessions: int, manager_fresh: int, extra: int = 0) -> Figures:
+    """The figures from sums; `extra` is what workers did without a job of ours."""
+    low, high = sums.net
     return Figures(
-        worker_fresh=worker,
-        all_fresh=worker + manager,
-        sessions=len(sessions),
-        kept_out_tokens=sum(one.kept_out for one in jobs),
-        worker_pico=sum(one.job.cost.pico or 0 for one in jobs if one.job.cost),
-        net_low_pico=_sum(lows),
-        net_high_pico=_sum(highs),
-        unknown_costs=sum(_cost_unknown(one.job) for one in jobs),
-        jobs=len(jobs),
-        read_again=sum(len(one.read_again) for one in jobs),
+        worker_fresh=sums.asked_fresh + extra,
+        all_fresh=sums.asked_fresh + extra + manager_fresh,
+        sessions=sessions,
+        kept_out_tokens=sums.kept_out,
+        worker_pico=sums.worker_pico,
+        net_low_pico=low,
+        net_high_pico=high,
+        unknown_costs=sums.unknown_costs,
+        jobs=sums.jobs,
+        read_again=sums.read_again,
     )
-
-
-def _sum(values: Sequence[Pico | None]) -> Pico | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
-
-
-def _cost_unknown(job: Job) -> bool:
-    return job.state.ended and job.cost is not None and job.cost.pico is None
 
 
 def fresh_by_session(rows: Iterable[CellRow]) -> dict[str, int]:
@@ -222,15 +221,21 @@ def fresh_by_session(rows: Iterable[CellRow]) -> dict[str, int]:
 
 
 def main_models(rows: Iterable[CellRow]) -> dict[str, tuple[str, int]]:
-    """The model that did most of a session's work, and its newest day."""
-    fresh: dict[tuple[str, str], int] = defaultdict(int)
-    newest: dict[tuple[str, str], int] = defaultdict(int)
+    """The main model of every session of the manager."""
+    sessions: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
     for row in rows:
         if row.owner == MANAGER:
-            key = (row.session, row.model)
-            fresh[key] += row.sums.fresh
-            newest[key] = max(newest[key], row.day)
-    best: dict[str, tuple[str, int]] = {}
-    for (session, model), _ in sorted(fresh.items(), key=lambda item: (item[1], item[0])):
-        best[session] = (model, newest[session, model])
-    return best
+            sessions[row.session].append((row.model, row.day, row.sums.fresh))
+    mains = ((session, main_model(work)) for session, work in sessions.items())
+    return {session: main for session, main in mains if main is not None}
+
+
+def main_model(work: Iterable[tuple[str, int, int]]) -> tuple[str, int] | None:
+    """The model that did most of some work (model, day, fresh tokens), and its newest day."""
+    fresh: dict[str, int] = defaultdict(int)
+    newest: dict[str, int] = {}
+    for model, day, tokens_ in work:
+        fresh[model] += tokens_
+        newest[model] = max(newest.get(model, 0), day)
+    best = max(fresh, key=lambda model: (fresh[model], model), default=None)
+    return None if best is None else (best, newest[best])

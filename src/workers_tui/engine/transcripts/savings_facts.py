@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
 from workers_tui.engine.transcripts import index_query
 from workers_tui.engine.transcripts.cells import day_of
-from workers_tui.engine.transcripts.index_query import NO_FILES, CellRow, FileCounts
+from workers_tui.engine.transcripts.index_query import NO_FILES, CellRow, FileCounts, SessionName
 from workers_tui.engine.transcripts.job_savings import Links
 from workers_tui.engine.transcripts.savings import Delegated
 from workers_tui.engine.transcripts.transcript_files import MANAGER
@@ -59,15 +59,14 @@ def links_of(conn: Connection) -> Links:
 
 
 def unmatched_workers(
-    conn: Connection, sources: Sequence[int], rows: Iterable[CellRow], jobs: Iterable[Job]
+    conn: Connection, sources: Sequence[int], rows: Iterable[CellRow], ours: Collection[str]
 ) -> dict[str, int]:
-    """Worker sessions without a job of ours, joined to the manager's session that was open.
+    """Worker sessions that are not `ours`, joined to the manager's session that was open.
 
     A worker identity that is used by hand, or by an older tool, leaves only its
     own transcript. It is taken as asked for by the session of the same project
     (else of any) that had begun last when the worker began, and not ended.
     """
-    ours = {job.agent_session for job in jobs if job.agent_session}
     fresh: dict[str, int] = defaultdict(int)
     for row in rows:
         if row.owner != MANAGER and row.session not in ours:
@@ -87,6 +86,17 @@ def unmatched_workers(
         if near:
             found[near[-1].session] += fresh[span.session]
     return dict(found)
+
+
+def names_of(conn: Connection, numbers: Collection[int]) -> dict[int, SessionName]:
+    """What these sessions' numbers stand for."""
+    marks = ",".join("?" * len(numbers))
+    rows = conn.execute(
+        "SELECT s.id, o.owner, p.slug, s.name FROM session s JOIN project p ON p.id = s.project "  # noqa: S608
+        f"JOIN source o ON o.id = p.source WHERE s.id IN ({marks})",
+        list(numbers),
+    )
+    return {row[0]: SessionName(*row) for row in rows}
 
 
 def asking_sessions(facts: Facts) -> set[str]:

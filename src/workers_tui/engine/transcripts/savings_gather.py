@@ -160,7 +160,8 @@ def _take_delegation(
         _take_store(home, facts, since)
     if any(row.owner != MANAGER for row in facts.rows):
         workers = index_query.cell_rows(conn, sources, by="session")
-        facts.unmatched = unmatched_workers(conn, sources, workers, facts.jobs)
+        ours = {job.agent_session for job in facts.jobs if job.agent_session}
+        facts.unmatched = unmatched_workers(conn, sources, workers, ours)
     asking = asking_sessions(facts)
     if asking:
         first = since.toordinal() if since else 0
