@@ -306,6 +306,31 @@ def test_rules_come_and_go_without_a_trace(text: str) -> None:
     assert without_rules(once).rstrip("\r\n") == text.rstrip("\r\n")
 
 
+def test_claude_codes_own_lock_is_waited_for_and_given_back(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = desk.config / ".claude.json.lock"
+    seen = []
+
+    def look(path: Path, data: bytes, *, mode: int | None = None) -> None:
+        seen.append((path.name, lock.is_dir()))
+        write_atomic(path, data, mode=mode)
+
+    monkeypatch.setattr("workers_tui.home.connection.write_atomic", look)
+    desk.connect()
+    assert seen == [(".claude.json", True), ("settings.json", False), ("CLAUDE.md", False)]
+    assert not lock.exists()
+    monkeypatch.setattr("workers_tui.home.claude_lock.PATIENCE", 0.1)
+    lock.mkdir()
+    with pytest.raises(Unusable, match="held by a running Claude Code"):
+        desk.remove()
+    assert lock.is_dir()
+    os.utime(lock, (1, 1))
+    desk.remove()
+    assert desk.everything() == {}
+    assert not lock.exists()
+
+
 def test_rules_that_were_pasted_twice_are_taken_out_twice() -> None:
     block = with_rules("")
     assert without_rules(f"# Mine\n\n{block}\nmore\n\n{block}") == "# Mine\n\nmore\n"

@@ -134,7 +134,7 @@ def _nothing(plans: Sequence[Plan]) -> str:
 
 def _show(plan: Plan, claude: Path | None, *, remove: bool, diffs: bool) -> None:
     if plan.server.needed:
-        verb = "remove" if remove else "register"
+        verb = "remove" if remove else "register" if plan.server.before is None else "replace"
         how = f"with {claude}" if claude else f"in {plan.places.servers} (claude was not found)"
         click.echo(f"{verb} the MCP server `workers` for scope {plan.places.scope} {how}")
     for change in plan.files:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from workers_tui.home import claude_settings as ours
+from workers_tui.home.claude_lock import claude_lock
 from workers_tui.home.claude_places import ClaudePlaces, Scope, for_claude
 from workers_tui.home.connection_plan import (
     Change,
@@ -127,20 +128,25 @@ def _note(
 
 def _write(change: Change, record: Record | None) -> None:
     """Replace, make or delete a file; `record` remembers what was there."""
-    if not _check(change):
-        return
     try:
-        if change.after is None:
-            Path(os.path.realpath(change.path)).unlink()  # a link stays, as it was
-            return
-        if record is not None:
-            if not change.path.parent.exists():
-                record.made.add(str(change.path.parent))
-            _note(record, change.path, change.before, change.after)
-        change.path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(change.path, change.after, mode=change.mode if change.before is None else None)
+        with claude_lock(change.path):
+            if _check(change):
+                _put(change, record)
     except OSError as error:
         raise Unusable(f"{change.path} cannot be written: {error.strerror or error}") from None
+
+
+def _put(change: Change, record: Record | None) -> None:
+    if change.after is None:
+        Path(os.path.realpath(change.path)).unlink()  # a link stays, as it was
+        return
+    if record is not None:
+        if not change.path.parent.exists():
+            record.made.add(str(change.path.parent))
+        _note(record, change.path, change.before, change.after)
+    change.path.parent.mkdir(parents=True, exist_ok=True)
+    mode = change.mode if change.before is None else None
+    write_atomic(change.path, change.after, mode=mode)
 
 
 def _check(change: Change) -> bool:
