@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engine.transcript_kit import Tree, dump, line, usage
+from tests.engine.transcript_kit import Tree, dump, line, sums_of, usage
 
 from workers_tui.engine.transcripts import transcripts
 from workers_tui.engine.transcripts.cells import Sums
@@ -144,6 +144,24 @@ def test_keys_may_stand_in_any_order_with_any_spaces(tree: Tree) -> None:
     backwards = dict(reversed(list(whole.items())))
     path.write_text(json.dumps(backwards, indent=None, separators=(" , ", " : ")) + "\n")
     assert tree.sums() == ONE
+
+
+def placed(whole: dict[str, Any], kind: str, place: int) -> dict[str, Any]:
+    """The line with its type at this place among its fields."""
+    fields = [(name, value) for name, value in whole.items() if name != "type"]
+    return dict([*fields[:place], ("type", kind), *fields[place:]])
+
+
+@pytest.mark.parametrize("place", range(6))
+@pytest.mark.parametrize("first", ["id", "model", "role", "usage"])
+def test_wherever_the_type_stands_it_decides(tree: Tree, place: int, first: str) -> None:
+    whole = line(cwd="/home/{dev}/[project]", gitBranch='"type":"user","message":{"model":"')
+    inner = whole["message"]
+    whole["message"] = {first: inner[first], **inner}
+    tree.write(*(placed(whole, kind, place) for kind in ("user", "assistant", "progress", "new")))
+    scanned = tree.scan()
+    assert sums_of(scanned.rows) == ONE
+    assert scanned.files.bad_lines == 0
 
 
 @pytest.mark.parametrize("piece", [64, 1000, 1 << 20])

@@ -229,11 +229,8 @@ class _Pass:
             if message.usage is not None and not self._group.repeats(line):
                 self._message(line, raw)
             content = message.content
-            if content.__class__ is list:
-                for block in content:
-                    if block.name is not None and (self.place.delegates or DELEGATE in block.name):
-                        self._asks(line, raw)
-                        break
+            if content.__class__ is list and self._may_ask(content):
+                self._asks(line, raw)
 
     def _odd_line(self, raw: bytes) -> None:
         """A line that is no JSON: blank, marked with a BOM, or lost."""
