@@ -107,3 +107,15 @@ def test_several_files_count_together(project: Path, environ: dict[str, str]) ->
     answer = large_read(shell(project, "cat a b"), environ)
     assert answer is not None
     assert 'files=["a", "b"]' in answer["hookSpecificOutput"]["permissionDecisionReason"]
+
+
+def test_a_long_script_is_not_read(project: Path) -> None:
+    command = f"cat big.log{' ' * 20_000}"
+    assert printed_files(command[:100], str(project), powershell=False)
+    assert printed_files(command, str(project), powershell=False) == []
+
+
+def test_a_pattern_for_everything_is_cut_short(tmp_path: Path) -> None:
+    for number in range(1_200):
+        (tmp_path / f"{number}.log").touch()
+    assert len(printed_files("cat *.log", str(tmp_path), powershell=False)) == 1_000

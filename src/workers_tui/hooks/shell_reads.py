@@ -12,6 +12,9 @@ PARTIAL = ("-totalcount", "-head", "-first", "-tail", "-last", "-total", "-readc
 VALUE_FLAGS = frozenset({"-encoding", "-delimiter", "-filter", "-include", "-exclude", "-stream"})
 NEXT = "\0"
 """Between two commands; no word of a command line can hold it."""
+LONGEST = 20_000
+"""Characters of a command; beyond it is a script, and reading it would keep the user waiting."""
+MOST_FILES = 1000
 INPUT = "\0<"
 """Before the file that a command's input comes from."""
 PREFIXES = frozenset({"sudo", "env", "command", "exec", "time", "nohup"})
@@ -24,7 +27,7 @@ STRANGE = frozenset("|<>`(){};&'\"$")
 def printed_files(command: str, cwd: str, *, powershell: bool) -> list[str]:
     """Absolute paths of the files that the command prints from beginning to end."""
     low = command.lower()
-    if not any(word in low for word in PRINTERS):
+    if len(command) > LONGEST or not any(word in low for word in PRINTERS):
         return []
     words = _words(command.strip(), powershell=powershell)
     if words is None:
@@ -159,4 +162,9 @@ def _expanded(word: str, cwd: str) -> list[str]:
         return [path]
     import glob  # late: only a pattern needs it
 
-    return sorted(glob.glob(path))[:1000]
+    found: list[str] = []
+    for name in glob.iglob(path):
+        found.append(name)
+        if len(found) == MOST_FILES:
+            break
+    return sorted(found)
