@@ -58,6 +58,15 @@ async def test_a_follow_up_goes_on_with_the_conversation(tmp_path: Path) -> None
         assert any(path.read_text().count('"role": "user"') == 2 for path in kept)
 
 
+async def test_it_asks_again_while_the_provider_is_busy(tmp_path: Path) -> None:
+    scenario = scripted(rule({}, fault="429", times=1), rule({}, say("at last")))
+    async with world(tmp_path, scenario, claude=stand_in(tmp_path)) as one:
+        job = await one.run("Ask")
+        assert job.state is JobState.DONE, job.error
+        kinds = [step.kind for step in one.engine.agents.trace(job.id)]
+        assert StepKind.RETRY in kinds
+
+
 async def test_a_cancel_ends_it(tmp_path: Path) -> None:
     async with world(tmp_path, scripted(), claude=stand_in(tmp_path)) as one:
         job = await one.start("Look around")

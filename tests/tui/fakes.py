@@ -140,6 +140,8 @@ class FakeConfig:
 class FakePrices:
     """Three models, one without a price."""
 
+    async def load_table(self) -> None: ...
+
     def models(self, provider: str) -> list[ModelInfo]:
         def info(name: str, price: tuple[str, str] | None, context: int) -> ModelInfo:
             cost = Price(Decimal(price[0]), Decimal(price[1])) if price else None

@@ -355,7 +355,7 @@ async def test_q_leaves_at_once_when_nothing_runs(desk: Open, engine: FakeEngine
 
 
 async def test_keys_of_the_users_own(desk: Open, engine: FakeEngine) -> None:
-    engine.home.keymap_json.write_text('{"pause": "z"}', encoding="utf-8")
+    engine.home.keymap_json.write_text('{"pause": "z", "last": "L"}', encoding="utf-8")
     async with desk() as d:
         await d.press("p")
         assert not engine.queue.paused

@@ -147,6 +147,13 @@ async def test_every_search_takes_what_was_typed_ahead(desk: Open, keys: str) ->
         await d.until(lambda: typed_in(d) == "nord")
 
 
+async def test_keys_after_a_filter_are_keys(desk: Open, engine: FakeEngine) -> None:
+    async with desk() as d:
+        type_ahead(d, "slash", *"p9xt7", "enter", "g", "a")
+        await d.until(lambda: bool(engine.asked))
+        assert [verb for verb, _ in engine.asked] == ["approve"]
+
+
 async def test_the_palette_takes_what_was_typed_ahead(desk: Open) -> None:
     async with desk() as d:
         type_ahead(d, "ctrl+p", *"theme")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from workers_tui.tui.keymap import DEEDS, read_keymap
 from workers_tui.tui.live_text import LiveText
 from workers_tui.tui.memory import Memory
 from workers_tui.tui.rates import Rates
+from workers_tui.tui.screens.settings_verbs import cap_typed, read_cap
 from workers_tui.tui.undo import Undo
 
 
@@ -103,6 +105,37 @@ def test_the_keymap_names_what_it_does_not_know(home: Home) -> None:
     assert len(wrong) == 2
     home.keymap_json.write_text("[]")
     assert read_keymap(home)[1]
+
+
+def test_the_keymap_tells_of_a_key_with_two_meanings(home: Home) -> None:
+    home.keymap_json.write_text('{"cancel": "r", "down": "n,down"}', encoding="utf-8")
+    chosen, wrong = read_keymap(home)
+    assert chosen == {"cancel": "r", "down": "n,down"}
+    assert wrong == [
+        "keymap.json: 'r' is the key of 'cancel' and of 'rerun'",
+        "keymap.json: 'n' is the key of 'down' and of 'ask'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cap", "typed"),
+    [
+        ("0.8", "0.80"),
+        ("0", "0.00"),
+        ("123456", "123456.00"),
+        ("0.005", "0.005"),
+        ("1E+3", "1000.00"),
+    ],
+)
+def test_a_cap_is_edited_to_its_last_digit(cap: str, typed: str) -> None:
+    assert cap_typed(Decimal(cap)) == typed
+    assert read_cap(typed) == Decimal(cap)
+
+
+@pytest.mark.parametrize("typed", ["1,000", "$1,000.50", "0,500"])
+def test_a_comma_that_can_mean_two_things_is_refused(typed: str) -> None:
+    with pytest.raises(ValueError, match="a comma can mean both"):
+        read_cap(typed)
 
 
 def test_every_deed_has_help_that_is_a_sentence() -> None:

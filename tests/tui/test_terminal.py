@@ -29,8 +29,8 @@ def dashboard(tmp_path: Path) -> Iterator[PtyProgram]:
     program.close()
 
 
-def start(home: Path, *more: str) -> PtyProgram:
-    environ = dict(os.environ) | {"PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
+def start(home: Path, *more: str, **variables: str) -> PtyProgram:
+    environ = dict(os.environ) | {"PYTHONPATH": str(ROOT), "TERM": "xterm-256color"} | variables
     command = [sys.executable, "-m", "tests.tui.look", str(home), *more]
     return PtyProgram(command, environ)
 
@@ -108,6 +108,47 @@ def test_brought_back_without_having_been_asked_to_stop(tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(program.wait()) == 0
     assert LEAVES_ALT_SCREEN in said
     assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def in_pager(home: Path) -> PtyProgram:
+    """The dashboard with a job's output in a pager that waits for enter."""
+    program = start(home, PAGER="sh -c 'echo IN THE PAGER; read line'")
+    program.wait_for(b"k7f2q")
+    program.drain()
+    program.write(b"j")
+    program.drain()
+    program.write(b"o")
+    program.wait_for(b"IN THE PAGER")
+    return program
+
+
+def test_the_pager_has_the_terminal_and_its_signals(tmp_path: Path) -> None:
+    program = in_pager(tmp_path)
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGCONT):
+        os.kill(program.pid, number)
+    assert program.drain_to_silence() == b""
+    program.write(b"\r")
+    program.wait_for(b"k7f2q")
+    assert still_answers(program)
+    program.close()
+
+
+def test_the_engine_goes_on_while_the_pager_is_open(tmp_path: Path) -> None:
+    program = in_pager(tmp_path)
+    os.kill(program.pid, signal.SIGTERM)
+    program.read_to_end(15)
+    assert os.waitstatus_to_exitcode(program.wait()) == 0
+    assert "closed" in (tmp_path / "engine").read_text()
+
+
+def test_a_pager_that_is_not_there_is_named(tmp_path: Path) -> None:
+    program = start(tmp_path, PAGER="/nowhere/pager")
+    program.wait_for(b"k7f2q")
+    program.drain()
+    program.write(b"jo")
+    program.wait_for(b"The pager cannot start")
+    assert still_answers(program)
+    program.close()
 
 
 def test_a_terminal_that_vanishes_ends_it(tmp_path: Path) -> None:

@@ -100,6 +100,13 @@ class PtyProgram:
         while time.perf_counter() < end and self.read(quiet):
             pass
 
+    def drain_to_silence(self, quiet: float = 1.0) -> bytes:
+        """What comes until nothing does for a while."""
+        said = b""
+        while more := self.read(quiet):
+            said += more
+        return said
+
     def memory_kib(self, field: str = "VmRSS") -> int:
         """The child's memory, from /proc."""
         with open(f"/proc/{self.pid}/status", encoding="ascii") as status:  # noqa: PTH123 - /proc

@@ -26,8 +26,18 @@ SHOWN = 40
 """Lines or names that a tool gives."""
 
 
+TRIES = 3
+BUSY = frozenset({429, 500, 502, 503, 529})
+WAIT = 2.0
+"""Seconds before it asks again."""
+
+
 class Failed(Exception):
     """The gateway or the model refused a request."""
+
+    def __init__(self, said: str, status: int = 0) -> None:
+        super().__init__(said)
+        self.status = status
 
 
 def tell(**event: Any) -> None:
@@ -56,7 +66,7 @@ class Conversation:
         """Work on a prompt until the model uses no tool any more; its last words."""
         self._said.append({"role": "user", "content": prompt})
         for number in range(int(flag("--max-turns") or 10)):
-            blocks = self._ask()
+            blocks = self._ask_on()
             message = {"id": f"msg_{number}_{time.monotonic_ns()}", "content": blocks}
             tell(type="assistant", message=message, parent_tool_use_id=None)
             self._said.append({"role": "assistant", "content": blocks})
@@ -67,6 +77,19 @@ class Conversation:
             self._said.append({"role": "user", "content": results})
         self._kept.write_text(json.dumps(self._said), encoding="utf-8")
         return "".join(block.get("text", "") for block in blocks)
+
+    def _ask_on(self) -> list[dict[str, Any]]:
+        """A request, asked again while the provider is busy. Raises Failed."""
+        for attempt in range(1, TRIES):
+            try:
+                return self._ask()
+            except Failed as wrong:
+                if wrong.status not in BUSY:
+                    raise
+                wait = {"attempt": attempt, "retry_delay_ms": WAIT * 1000}
+                tell(type="system", subtype="api_retry", error_status=wrong.status, **wait)
+                time.sleep(WAIT)
+        return self._ask()
 
     def _ask(self) -> list[dict[str, Any]]:
         """One streamed request through the gateway. Raises Failed."""
@@ -96,7 +119,7 @@ class Conversation:
                 return blocks_of(events_of(reply))
         except urllib.error.HTTPError as wrong:
             said = json.loads(wrong.read())["error"]["message"]
-            raise Failed(f"API Error: {wrong.code} {said}") from wrong
+            raise Failed(f"API Error: {wrong.code} {said}", wrong.code) from wrong
 
 
 def events_of(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:

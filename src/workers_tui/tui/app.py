@@ -202,6 +202,8 @@ class DashboardApp(App[int], inherit_bindings=False):
                 loop.add_signal_handler(number, self._signalled, number)
 
     def _signalled(self, number: signal.Signals) -> None:
+        if number is signal.SIGINT and self.terminal is not None and self.terminal.lent:
+            return
         log.info("got %s: leaving", number.name)
         self.call_later(self.depart, "the dashboard was told to end")
 

@@ -41,6 +41,8 @@ class Terminal(LinuxDriver):
         self._gone = False
         self._reads = False
         self._suspended = False
+        self.lent = False
+        """Whether a pager has the terminal: signals from its keys are not for us."""
         app.terminal = self
 
     def start_application_mode(self) -> None:
@@ -57,8 +59,9 @@ class Terminal(LinuxDriver):
 
     def suspend_application_mode(self) -> None:
         """Leave the terminal to the shell or a pager."""
-        self._suspended = True
-        super().suspend_application_mode()
+        if not self._suspended:
+            super().suspend_application_mode()
+            self._suspended = True
 
     def resume_application_mode(self) -> None:
         """Take the terminal again, also after a stop that left no time to give it back.
@@ -67,14 +70,14 @@ class Terminal(LinuxDriver):
         """
         if self._reads:
             super().suspend_application_mode()
-        elif not self._suspended:
+        elif self.lent or not self._suspended:
             return
         self._suspended = False
         super().resume_application_mode()
 
     def write(self, data: str) -> None:
-        """Write, unless the terminal is gone: its writer may be dead and its queue full."""
-        if not self._gone:
+        """Write, unless the terminal is gone or lent: its writer is dead, and its queue fills."""
+        if not (self._gone or self._suspended):
             super().write(data)
 
     def set_title(self, title: str) -> None:

@@ -151,4 +151,16 @@ def _known(raw: Mapping[Any, Any]) -> tuple[dict[str, str], list[str]]:
             wrong.append(f"keymap.json: the keys of {name!r} are not a text like 'c,delete'")
         else:
             chosen[name] = keys
-    return chosen, wrong
+    return chosen, wrong + _shared(chosen)
+
+
+def _shared(chosen: Mapping[str, str]) -> list[str]:
+    """A line for each key of the user's that something else has, too."""
+    every = {name: deed.keys for name, deed in (DEEDS | MOVES).items()} | chosen
+    return [
+        f"keymap.json: {key!r} is the key of {name!r} and of {other!r}"
+        for name, keys in chosen.items()
+        for key in map(str.strip, keys.split(","))
+        for other, others in every.items()
+        if other != name and key in map(str.strip, others.split(","))
+    ]

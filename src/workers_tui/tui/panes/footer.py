@@ -159,6 +159,7 @@ class Prompt(Horizontal):
         self.answer: asyncio.Future[str | None] | None = None
         self.check: Check | None = None
         self.changed: Callable[[str], None] | None = None
+        self.live = False
 
     def compose(self) -> ComposeResult:
         """Label, input, remark, in one line."""
@@ -196,7 +197,8 @@ class Prompt(Horizontal):
     def _settle(self, value: str | None) -> None:
         if self.answer is not None and not self.answer.done():
             self.answer.set_result(value)
-            drop_text(self)
+            if not self.live:
+                drop_text(self)
             self.screen.set_focus(None)  # what is typed next is no text; the screen swallows it
 
 
@@ -260,8 +262,12 @@ class Footer(Widget):
         check: Check | None = None,
         changed: Callable[[str], None] | None = None,
         hidden: bool = False,
+        live: bool = False,
     ) -> str | None:
-        """Ask for a line of text; None when the user gave up."""
+        """Ask for a line of text; None when the user gave up.
+
+        `live`: it acts while it is typed, so what follows the enter are keys.
+        """
         if self.busy:
             return None
         prompt = self.query_one(Prompt)
@@ -270,7 +276,7 @@ class Footer(Widget):
         name.update(shown)
         name.styles.width = cell_len(shown)
         entry = prompt.query_one(Input)
-        prompt.check, prompt.changed = check, None
+        prompt.check, prompt.changed, prompt.live = check, None, live
         entry.password = hidden
         entry.value = value
         entry.cursor_position = len(value)

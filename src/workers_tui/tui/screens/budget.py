@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workers_tui.engine.spending.spend import Spend
 
 AXES = (("tier", "By tier"), ("model", "By model"), ("project", "By project"))
-NAME, FIGURES = 26, 38
+NAME, FIGURES = 26, 34
 
 
 class BudgetScreen(SettingsVerbs, Moves):
@@ -72,14 +72,17 @@ class BudgetScreen(SettingsVerbs, Moves):
     async def _load(self, spend: Spend) -> None:
         if self.engine is None:
             return
-        rows: list[Row] = []
-        name = max(8, min(NAME, self.query_one("#tables", LineView).row_width - FIGURES))
+        tables: list[tuple[str, Mapping[str, Totals]]] = []
         for axis, title in AXES:
             totals = await self.attempt(self.engine.ledger.totals(spend.day, by=axis))  # type: ignore[arg-type]
-            rows += [row((f" {title}", "strong")), _head(name), *_table(totals or {}, name), row()]
-        every = await self.attempt(self.engine.ledger.totals())
-        rows += [row((" All days", "strong")), _head(name), *_table(every or {}, name)]
-        self.query_one("#tables", LineView).show_rows(rows)
+            tables.append((title, totals or {}))
+        tables.append(("All days", await self.attempt(self.engine.ledger.totals()) or {}))
+        room = self.query_one("#tables", LineView).row_width - FIGURES - _widest_note(tables)
+        name = max(8, min(NAME, room))
+        rows: list[Row] = []
+        for title, totals in tables:
+            rows += [row((f" {title}", "strong")), _head(name), *_table(totals, name), row()]
+        self.query_one("#tables", LineView).show_rows(rows[:-1])
 
     async def on_header_cap_clicked(self, event: Header.CapClicked) -> None:
         """The cap was clicked."""
@@ -87,8 +90,17 @@ class BudgetScreen(SettingsVerbs, Moves):
         self.action_cap()
 
 
+def _widest_note(tables: Iterable[tuple[str, Mapping[str, Totals]]]) -> int:
+    return max((len(_note(sums)) for _, totals in tables for sums in totals.values()), default=0)
+
+
+def _note(sums: Totals) -> str:
+    """What a sum does not hold."""
+    return f" + {sums.unknown_calls} unknown" if sums.unknown_calls else ""
+
+
 def _head(name: int) -> Row:
-    return row((f" {'':<{name}}{'calls':>8}{'in':>9}{'out':>9}{'$':>11}", "head"))
+    return row((f" {'':<{name}}{'calls':>7}{'in':>8}{'out':>8}{'$':>10}", "head"))
 
 
 def _table(totals: Mapping[str, Totals], width: int) -> Iterable[Row]:
@@ -96,13 +108,12 @@ def _table(totals: Mapping[str, Totals], width: int) -> Iterable[Row]:
     for name, sums in ranked:
         shown = safe.one_line(words.folder(name) if name.startswith("/") else name) or "all"
         mark = words.ESTIMATED if sums.estimated_pico else ""
-        more = f" + {sums.unknown_calls} unknown" if sums.unknown_calls else ""
         yield row(
             (f" {safe.fit(shown, width)}", ""),
-            (f"{words.count(sums.calls):>8}", ""),
-            (f"{words.count(sums.usage.input):>9}{words.count(sums.usage.output):>9}", "dim"),
-            (f"{mark + words.money_cell(sums.cost_pico):>11}", ""),
-            (more, "warn"),
+            (f"{words.count(sums.calls):>7}", ""),
+            (f"{words.count(sums.usage.input):>8}{words.count(sums.usage.output):>8}", "dim"),
+            (f"{mark + words.money_cell(sums.cost_pico):>10}", ""),
+            (_note(sums), "warn"),
         )
     if not totals:
         yield row((" nothing yet", "dim"))

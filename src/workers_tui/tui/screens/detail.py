@@ -49,7 +49,7 @@ class DetailScreen(JobVerbs, Moves):
 
     def on_resize(self) -> None:
         """Corners follow the layout."""
-        self.query_one("#text", Frame).narrow(self.has_class("-stacked") or self.size.width < 90)
+        self.query_one("#text", Frame).narrow(self.narrow)
 
     def job(self) -> Job | None:
         """The job shown."""

@@ -127,7 +127,9 @@ class FirstSteps(SettingsVerbs, Moves):
     def _tiers(self) -> list[Row]:
         board = self.board
         names = board.names(Topic.TIER) if board else []
-        worked = bool(self._tried) and all(tried.worked for tried in self._tried.values())
+        worked = bool(names) and all(
+            name in self._tried and self._tried[name].worked for name in names
+        )
         rows = [_step(2, "The tiers tried", done=worked)]
         rows.append(
             row(

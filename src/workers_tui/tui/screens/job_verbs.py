@@ -161,7 +161,7 @@ class JobVerbs(Face):
         text = await self.output(job) if job is not None else None
         if text is None:
             return
-        trouble = pager.show(self.app, text)
+        trouble = await pager.show(self.dashboard, text)
         if trouble:
             self.say(trouble)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
 from textual import events
@@ -46,7 +46,8 @@ class LastLine(Screen[None]):
 
     def tell_on(self) -> None:
         """Show the next of the news, unless something is in front or being asked."""
-        if self._told and not self._typing and self.app.screen is self:
+        busy = self._typing or self.query_one(Footer).busy
+        if self._told and not busy and self.app.screen is self:
             self._show(*self._told.popleft(), TOLD_FOR)
 
     def _show(self, text: str, style: str, seconds: float) -> None:
@@ -89,8 +90,11 @@ class LastLine(Screen[None]):
     ) -> str | None:
         """A line of text from the footer; None when the user gave up."""
         footer = self.query_one(Footer)
-        with self.typing():
-            return await footer.prompt(label, value, check=check, changed=changed, hidden=hidden)
+        live = changed is not None
+        with nullcontext() if live else self.typing():
+            return await footer.prompt(
+                label, value, check=check, changed=changed, hidden=hidden, live=live
+            )
 
     async def edit(self, cell: Region, value: str, about: About) -> str | None:
         """A value edited where it stands; None when the user gave up."""

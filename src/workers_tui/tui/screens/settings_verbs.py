@@ -175,7 +175,7 @@ def about_cap(typed: str, spend: Spend) -> str:
         return "no cap: nothing is blocked"
     free = from_usd(cap) - spend.spent_pico - spend.held_pico
     if free < 0:
-        return "below what is spent and held: running jobs end, new ones are refused"
+        return "below spent and held: new calls are refused"
     return f"leaves {words.money(free)} free until {words.clock(spend.resets_at)}"
 
 
