@@ -156,7 +156,7 @@ def _known(raw: Mapping[Any, Any]) -> tuple[dict[str, str], list[str]]:
 
 def _shared(chosen: Mapping[str, str]) -> list[str]:
     """A line for each key of the user's that something else has, too."""
-    every = {name: deed.keys for name, deed in (DEEDS | MOVES).items()} | chosen
+    every = {name: deed.keys for name, deed in (DEEDS | MOVES).items()} | dict(chosen)
     return [
         f"keymap.json: {key!r} is the key of {name!r} and of {other!r}"
         for name, keys in chosen.items()

@@ -74,8 +74,8 @@ class BudgetScreen(SettingsVerbs, Moves):
             return
         tables: list[tuple[str, Mapping[str, Totals]]] = []
         for axis, title in AXES:
-            totals = await self.attempt(self.engine.ledger.totals(spend.day, by=axis))  # type: ignore[arg-type]
-            tables.append((title, totals or {}))
+            found = await self.attempt(self.engine.ledger.totals(spend.day, by=axis))  # type: ignore[arg-type]
+            tables.append((title, found or {}))
         tables.append(("All days", await self.attempt(self.engine.ledger.totals()) or {}))
         room = self.query_one("#tables", LineView).row_width - FIGURES - _widest_note(tables)
         name = max(8, min(NAME, room))
