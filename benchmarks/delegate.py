@@ -19,8 +19,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -158,10 +159,10 @@ def dashboard(folder: Path, url: str, *, screen: bool) -> Iterator[tuple[str, st
     options = ["--port", "0", "--project", str(folder)]
     if screen:
         program = PtyProgram([*PROGRAM, *options], environ)
-        end = program.close
+        end: Callable[[], object] = program.close
     else:
         process = subprocess.Popen([*PROGRAM, *options, "serve"], env=environ, stdout=-3)
-        end = process.terminate  # type: ignore[assignment]
+        end = partial(_end, process)
     reader = Drain(program) if screen else None
     try:
         record = wait_for(home / "server.json")
@@ -170,6 +171,11 @@ def dashboard(folder: Path, url: str, *, screen: bool) -> Iterator[tuple[str, st
         if reader is not None:
             reader.stop()
         end()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    process.wait()
 
 
 class Drain:

@@ -117,7 +117,7 @@ async def test_the_users_cancel_is_a_clear_error_for_the_client(
 async def test_a_batch_of_one_session_does_not_starve_another(
     open_host: Host, real: Engine, upstream: Simulator
 ) -> None:
-    upstream.change(scenario_of({"default": {"text": "done", "first_delay": 0.05}}))
+    upstream.change(scenario_of({"default": {"text": "done", "first_delay": 0.15}}))
     jobs = [{"task": f"batch {number}", "tier": "fast"} for number in range(100)]
     async with client_of(open_host) as greedy, client_of(open_host) as modest:
         batch = asyncio.create_task(greedy.call_tool("delegate_batch", {"jobs": jobs}))

@@ -305,7 +305,7 @@ async def test_jobs_are_listed_shown_and_cancelled(connect: Connect, engine: Fak
 async def test_statistics_are_a_few_lines(connect: Connect, engine: FakeEngine) -> None:
     async with connect() as client:
         said = text_of(await client.call_tool("worker_stats", {}))
-    assert "$0.5000 spent, $0.1000 held, $2.4000 free of $3.00" in said
+    assert "$0.50 spent, $0.10 held, $2.40 free of $3.00" in said
     assert "(1 pending cost)" in said
     assert len(said) < 500
 

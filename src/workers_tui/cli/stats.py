@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from workers_tui.cli.common import Options, open_engine, print_json, run_async
+from workers_tui.engine.money import said
 from workers_tui.engine.settings.config import ConfigFile
 
 
@@ -49,18 +50,18 @@ def tell_broken(config: ConfigFile) -> None:
 
 def cap_line(budget: float | None, today: dict[str, Any], *, known: bool = True) -> str:
     """Spent, held and free: three numbers. Settings that make no sense leave the cap unknown."""
-    spent = f"spent ${today['cost_usd']:.4f}, held ${today['held_usd']:.4f}"
+    spent = f"spent {said(today['cost_usd'])}, held {said(today['held_usd'])}"
     open_ = today["pending_calls"] + today["unknown_calls"]
     more = f" ({open_} calls of unknown cost)" if open_ else ""
     if not known:
         return f"{spent}{more}; the cap is not known"
     if budget is None:
         return f"{spent}{more}; there is no cap"
-    return f"{spent}, free ${today['free_usd']:.4f} of ${budget:.2f}{more}"
+    return f"{spent}, free {said(today['free_usd'])} of {said(budget)}{more}"
 
 
 def _row(name: str, totals: dict[str, Any]) -> str:
     return (
         f"{name:<12} {totals['calls']:>7} {totals['in']:>12,} {totals['out']:>12,}"
-        f" {'$' + format(totals['cost_usd'], '.4f'):>12}"
+        f" {said(totals['cost_usd']):>12}"
     )

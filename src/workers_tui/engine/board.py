@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from workers_tui.engine.rush import Rush
+
 
 class Topic(StrEnum):
     """Kinds of values on the board; the value's type stands beside each."""
@@ -54,6 +56,8 @@ class Board:
     """Keeps values; wakes watchers."""
 
     def __init__(self) -> None:
+        self.rush = Rush()
+        """Who shows the board lets short steps of calls pass first."""
         self._values: dict[Key, Any] = {}
         self._watchers: list[Watcher] = []
 

@@ -80,3 +80,8 @@ def text_usd(pico: Pico) -> str:
     text = f"{amount:.{min(places, 12)}f}"
     whole, _, part = text.partition(".")
     return f"{'-' if pico < 0 else ''}${whole}.{part.rstrip('0'):0<2}"
+
+
+def said(usd: float) -> str:
+    """An amount of a JSON output for people, with the digits that count."""
+    return text_usd(from_usd(usd))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from workers_tui.engine.money import said
+
 
 def stats_text(stats: dict[str, Any]) -> str:
     """Spend, cap and calls of today and all time, and the tiers that were used."""
@@ -26,10 +28,11 @@ def stats_text(stats: dict[str, Any]) -> str:
 
 def _cap(stats: dict[str, Any]) -> str:
     today, cap = stats["today"], stats["budget_usd"]
-    spent = f"${today['cost_usd']:.4f} spent, ${today['held_usd']:.4f} held"
+    spent = f"{said(today['cost_usd'])} spent, {said(today['held_usd'])} held"
     if cap is None:
         return f"{spent}, no cap"
-    return f"{spent}, ${today['free_usd']:.4f} free of ${cap:.2f}, resets {stats['resets_at']}"
+    free = f"{said(today['free_usd'])} free of {said(cap)}"
+    return f"{spent}, {free}, resets {stats['resets_at']}"
 
 
 def _counts(part: dict[str, Any]) -> str:
@@ -39,4 +42,4 @@ def _counts(part: dict[str, Any]) -> str:
 
 
 def _usd(part: dict[str, Any]) -> str:
-    return f"${part['cost_usd']:.4f}"
+    return said(part["cost_usd"])

@@ -112,6 +112,9 @@ async def serve(
         lifespan="off",
         ws="none",
         http=Connection,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
         timeout_graceful_shutdown=GRACE,
         timeout_keep_alive=30,
     )

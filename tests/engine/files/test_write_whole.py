@@ -50,7 +50,7 @@ async def test_an_answer_becomes_a_file_and_the_old_one_is_kept(
 
 
 async def test_checking_a_target_leaves_the_disk_alone(sandbox: Sandbox, root: Path) -> None:
-    assert await sandbox.check_write("new/dir/f.txt") == root / "new" / "dir" / "f.txt"
+    assert sandbox.check_write("new/dir/f.txt") == root / "new" / "dir" / "f.txt"
     assert not (root / "new").exists()
 
 
@@ -64,7 +64,7 @@ async def test_files_that_somebody_obeys_are_not_written(
     sandbox: Sandbox, root: Path, target: str
 ) -> None:
     with pytest.raises(SandboxRefused):
-        await sandbox.check_write(target)
+        sandbox.check_write(target)
     with pytest.raises(SandboxRefused):
         await sandbox.write(target, "x")
     assert names(root) == []
@@ -100,9 +100,9 @@ async def test_a_directory_or_a_device_is_no_target(sandbox: Sandbox, root: Path
     os.mkfifo(root / "pipe")
     for target in ("d", ".", "d/", "new/"):
         with pytest.raises(WrongUse):
-            await sandbox.check_write(target)
+            sandbox.check_write(target)
     with pytest.raises(SandboxRefused):
-        await sandbox.check_write("pipe")
+        sandbox.check_write("pipe")
 
 
 async def test_a_target_that_cannot_be_written_is_refused_before_money_is_spent(
@@ -111,10 +111,10 @@ async def test_a_target_that_cannot_be_written_is_refused_before_money_is_spent(
     (root / "file").touch()
     for target in ("file/x", "file/new/x"):
         with pytest.raises(WrongUse, match="not a directory"):
-            await sandbox.check_write(target)
+            sandbox.check_write(target)
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(WrongUse, match="cannot be written"):
-        await sandbox.check_write("new/x")
+        sandbox.check_write("new/x")
 
 
 def test_a_pattern_that_is_none_names_its_setting() -> None:

@@ -18,7 +18,7 @@ from workers_tui.engine.jobs.job import JobState, Question, WaitingFor
 from workers_tui.engine.money import Pico
 
 SMALL = 32_000
-"""Bytes that are looked through in less time than a thread takes to wake up."""
+"""Characters that are looked through in less time than a thread takes to wake up."""
 PATIENCE = 600.0
 """Seconds that a question stands before it is answered with no."""
 
@@ -33,14 +33,9 @@ class Found:
 
 
 async def ask_user(
-    parts: Parts, run: Running, place: Place, plan: Plan, pieces: Sequence[Piece]
+    parts: Parts, run: Running, place: Place, plan: Plan, found: Sequence[Found]
 ) -> None:
     """Return when all may be sent. Raises SecretsRefused when it may not."""
-    task, allow = run.request.task, plan.settings.allow_secrets
-    if plan.prompt.bytes <= SMALL:
-        found = find_all(task, pieces, allow)
-    else:
-        found = await asyncio.to_thread(find_all, task, pieces, allow)
     if found:
         most = plan.bound()  # without a cap nothing is held, and it costs all the same
         cost = max(most.hold_pico, most.estimate_pico)

@@ -65,6 +65,7 @@ class Attempt:
             self._run.unseal()
             raise
         self._run.sealed = True
+        self._parts.board.rush.note()
         return await self._settle_whole(hold)
 
     async def _reserve(self, most: Bound) -> Hold:

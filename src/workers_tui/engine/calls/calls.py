@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from workers_tui.engine.calls.call_flow import run_call
+from workers_tui.engine.calls.choices import choices
+from workers_tui.engine.calls.material import Material, gather
 from workers_tui.engine.calls.parts import Parts
 from workers_tui.engine.calls.running import Running
 from workers_tui.engine.errors import (
@@ -62,6 +64,7 @@ class Calls:
             raise WrongUse(f"a batch takes 1 to {BATCH} jobs, not {len(requests)}")
         if self.closed is not None:
             raise PolicyRefused(f"no new calls are taken: {self.closed}")
+        self._parts.board.rush.note()
         await self._parts.config.refresh()
         checked = [self._checked(request) for request in requests]
         return [await self._start(request, origin, parent) for request in checked]
@@ -89,6 +92,7 @@ class Calls:
 
     async def _start(self, request: CallRequest, origin: Origin, parent: str | None) -> Job:
         parts = self._parts
+        ahead = self._read_ahead(request, origin)
         job = await parts.jobs.create(
             Job(
                 id="",
@@ -108,10 +112,20 @@ class Calls:
                 parent=parent,
             )
         )
-        run = Running(job.id, request, origin)
+        run = Running(job.id, request, origin, ahead)
         self._runs[job.id] = run
         run.task = _own_task(self._run(run))
         return job
+
+    def _read_ahead(self, request: CallRequest, origin: Origin) -> asyncio.Task[Material] | None:
+        """Begin to read for a call that starts at once; what goes wrong is the call's to say."""
+        parts = self._parts
+        if not parts.queue.free:
+            return None
+        work = gather(parts, choices(parts, request.tier), request, origin)
+        ahead = asyncio.get_running_loop().create_task(work, context=contextvars.Context())
+        ahead.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return ahead
 
     async def _run(self, run: Running) -> None:
         """The whole life of a job; it always leaves an ended job behind."""

@@ -28,6 +28,11 @@ class FairQueue:
         return self._taken
 
     @property
+    def free(self) -> bool:
+        """Who comes now starts at once."""
+        return not self.paused and not self._lines and self._taken < self._places()
+
+    @property
     def waiting(self) -> int:
         """Jobs in all lines."""
         return sum(len(line) for line in self._lines.values())

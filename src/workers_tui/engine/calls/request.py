@@ -44,6 +44,12 @@ def _cap_name(tier: Tier, provider: Provider) -> str:
 
 
 def _routing(settings: Settings, tier: Tier, prompt: Prompt, bound: Bound) -> dict[str, Any]:
+    """What the router is to keep to, the highest prices among it.
+
+    A fee per request is held but not among them: whether `max_price.request`
+    counts dollars a request or a million of them is not documented, and the
+    wrong one would shut out every provider.
+    """
     said = tier.params.get("provider")
     preferences = {**settings.provider, **(said if isinstance(said, Mapping) else {})}
     if bound.highest is not None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from workers_tui.engine.errors import WorkersError
 from workers_tui.engine.jobs.job import CallRequest, Origin
+
+if TYPE_CHECKING:
+    from workers_tui.engine.calls.material import Material
 
 TAIL = 100_000
 """Characters of text that are kept in memory for the screen."""
@@ -19,6 +23,8 @@ class Running:
     job_id: str
     request: CallRequest
     origin: Origin
+    ahead: asyncio.Task[Material] | None = None
+    """Its files, read while the job was being put into the table."""
     task: asyncio.Task[None] | None = None
     cancelled_by: str | None = None
     sealed: bool = False

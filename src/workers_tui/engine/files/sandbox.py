@@ -107,10 +107,9 @@ class Sandbox:
         """Everything that `specs` stand for: paths, globs, directories, `path:10-200`."""
         return await asyncio.to_thread(self.read_now, specs, max_file_bytes)
 
-    async def check_write(self, target: str) -> Path:
-        """The absolute path that `write` would write, or an error; the disk stays as it is."""
-        place = await asyncio.to_thread(check_target, self._roots, target, self._deny_write)
-        return place.path
+    def check_write(self, target: str) -> Path:
+        """The absolute path that `write` would write, or an error. Blocking; changes nothing."""
+        return check_target(self._roots, target, self._deny_write).path
 
     async def write(
         self, target: str, text: str, keep: Callable[[Path], None] | None = None

@@ -220,7 +220,7 @@ MARKED: tuple[MarkedKind, ...] = (
     MarkedKind(
         "password-in-url",
         ("://",),
-        r"://[^\s/:@\"'<>`]{0,100}:(?P<secret>[^\s/@\"'<>`]{6,100})@[\w\[]",
+        r"://[^\s/:@\"'<>`]{0,100}+:(?P<secret>[^\s/@\"'<>`]{6,100})@[\w\[]",
     ),
     MarkedKind(
         "webhook-url",

@@ -87,6 +87,8 @@ class Budget:
         self._zone_setting: str | None = None
         self._bell = asyncio.Event()
         self._rung: tuple[object, ...] | None = None
+        self._line: list[object] = []
+        """Who waits for room, the first in front."""
         self._turn = 0
         self._closed = False
         self._owed: dict[str, tuple[Hold, Entry | None]] = {}
@@ -101,18 +103,31 @@ class Budget:
 
         Waits while only other holds stand in the way, telling `on_wait` why.
         Raises BudgetRefused when the cap has no room, and what `also` raises.
+
+        Who waits stands in line, so that small requests cannot keep a large one
+        waiting for ever: whoever asks this engine after the first was told to
+        wait gets no room before it, even where it would fit. Only what holds
+        nothing passes. Whoever cannot fit any more is refused at once, wherever
+        in line, and holds nobody up.
         """
-        told = ""
-        while True:
-            bell = self._bell
-            answer = await self._try(ask, also)
-            if isinstance(answer, Hold):
-                return answer
-            why = _why_it_waits(ask, answer.spend)
-            if on_wait is not None and why != told:
-                told = why
-                await on_wait(why)
-            await self._for_room(bell, answer.spend)
+        told, me = "", object()
+        try:
+            while True:
+                bell = self._bell
+                answer = await self._try(ask, also, first=self._line[:1] in ([], [me]))
+                if isinstance(answer, Hold):
+                    return answer
+                if me not in self._line:
+                    self._line.append(me)
+                why = _why_it_waits(ask, answer.spend)
+                if on_wait is not None and why != told:
+                    told = why
+                    await on_wait(why)
+                await self._for_room(bell, answer.spend)
+        finally:
+            if me in self._line:
+                self._line.remove(me)
+                self._ring()
 
     async def settle(self, hold: Hold, entry: Entry, also: Also | None = None) -> None:
         """Book what a request cost and end its hold, in one transaction.
@@ -200,14 +215,14 @@ class Budget:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _try(self, ask: Ask, also: Also | None) -> Hold | _NoRoom:
+    async def _try(self, ask: Ask, also: Also | None, *, first: bool) -> Hold | _NoRoom:
         rules, now = self._rules(), self._clock.now()
 
         def work(conn: sqlite3.Connection) -> tuple[Hold | _NoRoom, Spend]:
             zone = self._zone(conn, rules)
             spend = look(conn, now, zone, rules)
             pico = 0 if rules.cap_pico is None else max(0, ask.hold_pico)
-            if not _fits(pico, spend):
+            if not _fits(pico, spend) or (pico and not first):
                 return _NoRoom(spend), spend
             hold = Hold(
                 ask.call, ask.job, ask.kind, ask.provider, ask.model, spend.day, pico,
@@ -265,8 +280,12 @@ class Budget:
         self._board.put(Key(Topic.SPEND), spend)
         rung, self._rung = self._rung, _room(spend) if ring else None
         if ring and rung != self._rung:
-            self._bell.set()
-            self._bell = asyncio.Event()
+            self._ring()
+
+    def _ring(self) -> None:
+        """Let every waiting request look again."""
+        self._bell.set()
+        self._bell = asyncio.Event()
 
     async def _refresh_quietly(self) -> None:
         try:

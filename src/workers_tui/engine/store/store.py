@@ -31,6 +31,8 @@ LOOK_EVERY = 0.15
 """Seconds between looks for commits of other processes."""
 GROUP = 64
 """Works that may share one commit."""
+TIDY_AFTER, TIDY_AT_LAST = 20, 200
+"""Commits after which the log is copied into the file: when nobody waits, and in any case."""
 READERS = 2
 """A slow read, such as a search, lets a quick one pass."""
 
@@ -132,7 +134,7 @@ class Store:
 
     def _write_all(self) -> None:
         conn: sqlite3.Connection | None = None
-        open_ = True
+        open_, commits = True, 0
         while open_:
             items, open_ = self._next_group()
             try:
@@ -143,9 +145,17 @@ class Store:
                 self._transactions.write(conn, items)
             self._deliver(items)
             if conn is not None:
+                commits = self._tidy(conn, commits + bool(items), idle=not items)
                 self._look_for_others(conn)
         if conn is not None:
             conn.close()
+
+    def _tidy(self, conn: sqlite3.Connection, commits: int, *, idle: bool) -> int:
+        """Copy the log into the file, behind everybody's back; how many commits wait for it."""
+        if commits < (TIDY_AFTER if idle else TIDY_AT_LAST):
+            return commits
+        self._transactions.tidy(conn)
+        return 0
 
     def _next_group(self) -> tuple[list[Item], bool]:
         """The works that wait now, or none after a while; False at the end."""

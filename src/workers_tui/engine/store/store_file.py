@@ -24,6 +24,8 @@ Migration = str | Callable[[sqlite3.Connection], None]
 
 QUICK_CHECK_BELOW = 4 * 1024 * 1024
 """Smaller files are checked in full at each start; larger ones after a complaint."""
+LOG_PAGES = 4000
+"""A log that nobody tidied is tidied by the commit that makes it longer than this."""
 SQLITE_LOCK_BYTES = (0x40000002, 510)
 """Where every connection in WAL mode holds a shared lock."""
 DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
@@ -94,6 +96,7 @@ def connect(path: Path, *, durable: bool) -> sqlite3.Connection:
         conn.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
         conn.execute("PRAGMA foreign_keys=ON")
         conn.execute("PRAGMA temp_store=MEMORY")
+        conn.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES}")
     except BaseException:
         conn.close()
         raise

@@ -93,6 +93,11 @@ class Transactions:
             _roll_back(conn)
             raise
 
+    def tidy(self, conn: sqlite3.Connection) -> None:
+        """Copy the log into the file as far as no reader needs it; no commit has to do it then."""
+        with contextlib.suppress(sqlite3.Error):  # the next write will tell what is wrong
+            conn.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
     def read(self, conn: sqlite3.Connection, item: Item) -> None:
         """Run a work on one snapshot and keep nothing of what it may write."""
         try:
