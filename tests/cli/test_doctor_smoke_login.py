@@ -93,6 +93,15 @@ async def test_smoke_names_what_failed_and_exits_1(home: Home, tmp_path: Path) -
     )
 
 
+async def test_smoke_gives_a_reason_with_each_failure(home: Home, tmp_path: Path) -> None:
+    async with Simulator() as provider:
+        code, out, _ = await Shell(home, tmp_path, provider).run("smoke")
+    failed = [line for line in out.splitlines() if line.startswith("FAIL")]
+    assert code == 1
+    assert len(failed) > 2
+    assert all("put in a good key" in line for line in failed), failed
+
+
 async def test_login_by_browser_keeps_the_key(home: Home, tmp_path: Path) -> None:
     browser = f"{sys.executable} -c 'import sys,urllib.request as u;u.urlopen(sys.argv[1])' %s"
     async with Simulator() as provider:

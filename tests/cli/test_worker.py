@@ -101,6 +101,13 @@ async def test_a_local_worker_names_the_models_that_are_there(root: Path) -> Non
         assert "untried" in run("list"), "it was another key that was tried"
 
 
+def test_finalize_without_a_key_says_so_once(root: Path) -> None:
+    run("create", "glm", "--preset", "zai")
+    with pytest.raises(WorkFailed, match=r"cannot be used yet: not finalized: .*set-key"):
+        run("finalize", "glm")
+    assert CliRunner().invoke(worker, ["finalize", "glm"]).output == ""
+
+
 def test_what_failed_is_not_called_ready(root: Path) -> None:
     run("create", "mine", "--preset", "custom", "--base-url", "http://127.0.0.1:9", "--sonnet", "m")
     run("set-key", "mine", stdin=KEY)

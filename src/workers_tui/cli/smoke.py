@@ -145,7 +145,8 @@ async def _batch(client: Client) -> str:
     job = {"task": TASK, "max_tokens": MAX_TOKENS}
     text, failed = await _call(client, "delegate_batch", {"jobs": [job, job]})
     if failed or "### 2/2" not in text:
-        raise Failed(text.partition("\n")[0])
+        lines = (line for line in text.splitlines() if line and not line.startswith("### "))
+        raise Failed(next(lines, "no answer"))
     return "2 of 2"
 
 

@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from workers_tui.cli.common import ask
+from workers_tui.cli.common import ask, refuse_key_arguments
 from workers_tui.engine.agents.identities import Identities, Identity, find_root, preset_named
 from workers_tui.engine.agents.presets import PRESETS
 from workers_tui.engine.agents.trial import Trial
@@ -77,14 +77,10 @@ async def _pulled(base_url: str) -> list[str]:
 
 @worker.command("set-key", context_settings={"ignore_unknown_options": True})
 @click.argument("name")
-@click.argument("extra", nargs=-1, type=click.UNPROCESSED)
+@click.argument("extra", nargs=-1, type=click.UNPROCESSED, metavar="")
 def set_key(name: str, extra: tuple[str, ...]) -> None:
     """Give worker NAME its key: typed at the prompt, or on standard input."""
-    if extra:
-        raise click.UsageError(
-            "a key as an argument would be seen by every program and kept in the shell's history:"
-            " give it at the prompt or on standard input; if this one is real, replace it"
-        )
+    refuse_key_arguments(extra)
     identities = _identities()
     identities.get(name)
     identities.set_key(name, ask(f"key for {name}"))
@@ -100,11 +96,12 @@ def finalize(name: str) -> None:
 
     identities = _identities()
     identity = identities.get(name)
+    if identity.problem:
+        raise WorkFailed(f"worker {name} cannot be used yet: {identity.problem}")
     checked = asyncio.run(IdentityCheck(identity).run())
     wrong = next((one.text for one in checked.findings if one.fatal and not one.ok), "")
-    if not identity.problem:
-        with contextlib.suppress(OSError):  # it is told below; only `worker list` forgets it
-            identities.note_trial(identity, Trial(checked.ok, wrong))
+    with contextlib.suppress(OSError):  # it is told below; only `worker list` forgets it
+        identities.note_trial(identity, Trial(checked.ok, wrong))
     for finding in checked.findings:
         sign = "ok  " if finding.ok else "FAIL" if finding.fatal else "note"
         click.echo(f"{sign} {finding.text}")
