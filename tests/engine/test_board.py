@@ -61,3 +61,18 @@ async def test_a_closed_watcher_hears_nothing_more() -> None:
     watcher.close()
     board.put(JOB, 1)
     assert watcher.take() == frozenset()
+
+
+async def test_a_watcher_of_one_topic_sleeps_through_the_others() -> None:
+    board = Board()
+    tier = Key(Topic.TIER, "fast")
+    board.put(JOB, 1)
+    board.put(tier, 1)
+    watcher = board.watch(Topic.TIER)
+    assert await watcher.changed() == {tier}
+    waiting = asyncio.ensure_future(watcher.changed())
+    board.put(JOB, 2)
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    board.put(tier, 2)
+    assert await waiting == {tier}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers_tui.engine.money import PER_USD, from_usd, json_usd, to_usd
+from workers_tui.engine.money import PER_USD, from_usd, json_usd, said, to_usd
 
 
 def test_fifty_tenths_of_a_cent_are_five_cents() -> None:
@@ -33,3 +33,17 @@ def test_the_json_number_means_the_same_amount(pico: int) -> None:
 def test_what_is_no_amount_is_refused(bad: str | float) -> None:
     with pytest.raises(ValueError, match="not an amount"):
         from_usd(bad)
+
+
+@pytest.mark.parametrize(
+    ("usd", "words"),
+    [
+        (0.0, "$0.00"),
+        (0.0000123, "$0.0000123"),
+        (0.00004, "$0.00004"),
+        (0.5, "$0.50"),
+        (3.0, "$3.00"),
+    ],
+)
+def test_a_tiny_sum_is_said_with_its_digits(usd: float, words: str) -> None:
+    assert said(usd) == words

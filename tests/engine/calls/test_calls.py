@@ -987,3 +987,24 @@ async def test_auto_knows_prices_at_the_first_call(home: Home) -> None:
     gets = {"models": {"data": listed}}
     async with engine_over(home, settings=settings, gets=gets) as (engine, _):
         assert (await done(engine)).tier == "cheap"
+
+
+# what a call writes
+
+
+async def test_a_call_waits_for_two_flushed_commits_only(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    async with engine_over(home) as (engine, _):
+        await done(engine)  # what is done once for all is done
+        durable: list[bool] = []
+        write = engine.store.write
+
+        async def counted(work: Any, **how: Any) -> Any:
+            durable.append(how.get("durable", True))
+            return await write(work, **how)
+
+        monkeypatch.setattr(engine.store, "write", counted)
+        await done(engine, CallRequest("Summarize", files=("a.txt",)), tmp_path)
+        assert durable.count(True) == 2, "the hold with the start, the bill with the end"

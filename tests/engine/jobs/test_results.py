@@ -51,6 +51,35 @@ async def test_text_grows_while_the_file_is_open(tmp_path: Path) -> None:
     assert read_result(tmp_path / "a.txt") == "one two three"
 
 
+async def test_text_after_an_early_flush_is_kept_too(tmp_path: Path) -> None:
+    file = ResultFile.open(tmp_path / "a.txt")
+    file.append("one ")
+    file.flush()
+    file.append("two")
+    file.flush()
+    await file.close()
+    assert read_result(tmp_path / "a.txt") == "one two"
+
+
+async def test_what_was_flushed_early_is_not_flushed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[int] = []
+    fsync = os.fsync
+
+    def counted(fd: int) -> None:
+        flushed.append(fd)
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", counted)
+    file = ResultFile.open(tmp_path / "a.txt")
+    file.append("all of it")
+    file.flush()
+    await file.close()
+    assert len(flushed) == 1
+    assert read_result(tmp_path / "a.txt") == "all of it"
+
+
 KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path

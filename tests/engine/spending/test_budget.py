@@ -9,9 +9,11 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from tests.engine.money_kit import NOON, HeldClock, Money, Rules, ask, entry, open_money
+from tests.engine.money_kit import NOON, HeldClock, Money, Rules, ask, entry, job, open_money
 
-from workers_tui.engine.errors import BudgetRefused, StoreUnusable
+from workers_tui.engine.errors import BudgetRefused, StoreUnusable, WrongUse
+from workers_tui.engine.jobs import job_rows
+from workers_tui.engine.jobs.job import JobState
 from workers_tui.engine.money import Cost, CostSource, from_usd
 from workers_tui.engine.spending import holds
 from workers_tui.engine.spending.budget import Ask, Hold
@@ -371,3 +373,41 @@ async def test_what_a_full_disk_did_not_take_is_booked_once_there_is_room(
     await until(money, lambda: money.spend.held_pico == 0)
     keeping.cancel()
     assert (money.spend.calls, money.spend.held_pico) == (int(billed), 0)
+
+
+async def test_a_job_begins_and_ends_in_the_transactions_of_its_money(money: Money) -> None:
+    made = await money.jobs.create(job())
+    with money.jobs.joining(made.id, state=JobState.RUNNING) as begins:
+        hold = await money.budget.reserve(ask("0.1", job=made.id), None, begins)
+    assert (await money.jobs.get(made.id)).state is JobState.RUNNING
+    with money.jobs.joining(made.id, state=JobState.DONE) as ends:
+        await money.budget.settle(hold, entry(hold), ends)
+    kept = await money.store.read(lambda conn: job_rows.get(conn, made.id))
+    assert kept is not None
+    assert kept.state is JobState.DONE
+    assert (money.spend.held_pico, money.spend.spent_pico) == (0, from_usd("0.1"))
+
+
+async def test_a_step_that_the_job_may_not_take_does_not_keep_the_bill_from_being_booked(
+    money: Money,
+) -> None:
+    made = await money.jobs.create(job())
+    hold = await money.budget.reserve(ask("0.1", job=made.id))
+    with (
+        pytest.raises(WrongUse, match="cannot become done"),
+        money.jobs.joining(made.id, state=JobState.DONE) as ends,
+    ):
+        await money.budget.settle(hold, entry(hold), ends)
+    assert (money.spend.held_pico, money.spend.spent_pico) == (0, from_usd("0.1"))
+    assert (await money.jobs.get(made.id)).state is JobState.QUEUED
+
+
+async def test_no_money_is_held_for_a_job_that_may_not_begin(money: Money) -> None:
+    made = await money.jobs.create(job())
+    await money.jobs.change(made.id, state=JobState.CANCELLED)
+    with (
+        pytest.raises(WrongUse, match="cannot change now"),
+        money.jobs.joining(made.id, state=JobState.RUNNING) as begins,
+    ):
+        await money.budget.reserve(ask("0.1", job=made.id), None, begins)
+    assert (await money.budget.refresh()).holds == 0
