@@ -107,8 +107,6 @@ class _Apply:
         self._old: dict[str, Row] = {}
         self._homes: dict[str, int] = {}
         """Which session row a message that is new here belongs to."""
-        self._touched: set[str] = set()
-        """Messages of the tables that the news have, too."""
         self._files: dict[str, Any] = {}
         self._read: list[tuple[Any, ...]] = []
 
@@ -116,16 +114,8 @@ class _Apply:
         """Merge one file's news and note how far it was read."""
         news = item.news
         project = self._numbers.project(self._source, item.file.project, news.cwd)
-        merging, homes, old = self._merging, self._homes, self._old
-        merging.add(news.messages)
-        for message in news.messages:
-            key = message.key
-            if message.loose is not None:
-                key = merging.links[message.loose.lines[0]]
-            if key in old:
-                self._touched.add(key)
-            elif key not in homes:
-                homes[key] = self._numbers.session(project, merging.messages[key].session)
+        for message in self._merging.add(news.messages):
+            self._homes[message.key] = self._numbers.session(project, message.session)
         self._note_file(item)
         if news.delegations or news.returns or news.reads:
             self._note_delegations(news)
@@ -185,15 +175,14 @@ class _Apply:
     def finish(self) -> dict[CellKey, Sums]:
         """Write what changed; returns what the cells gained."""
         fresh = self._new_rows()
-        before = [self._old[key] for key in self._touched]
-        after = [self._changed_row(key) for key in self._touched]
-        pairs = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
+        now = [self._changed_row(key, old) for key, old in self._old.items()]
+        pairs = [pair for pair in zip(self._old.values(), now, strict=True) if pair[0] != pair[1]]
         changed = [new for _, new in pairs]
         fresh.sort()  # keys are hashes: in their order the table's pages are written once
         deltas = differences(sums_by_cell(fresh + changed), sums_by_cell(old for old, _ in pairs))
         marks = ",".join("?" * len(Row._fields))
         self._conn.executemany(f"INSERT OR REPLACE INTO message VALUES ({marks})", fresh + changed)  # noqa: S608
-        links = [(self._name(name), self._keys[key]) for name, key in self._new_links()]
+        links = [(self._name(name), self._keys[key]) for name, key in self._merging.links.items()]
         self._conn.executemany("INSERT OR REPLACE INTO link VALUES (?, ?)", links)
         self._conn.executemany(
             "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?)", self._read
@@ -201,10 +190,6 @@ class _Apply:
         add_to_cells(self._conn, deltas)
         self._note_twins([row[0] for row in fresh])
         return deltas
-
-    def _new_links(self) -> Iterator[tuple[str, str]]:
-        mine = self._homes.keys() | self._touched
-        return ((name, key) for name, key in self._merging.links.items() if key in mine)
 
     def _new_rows(self) -> list[Values]:
         messages, keys, models = self._merging.messages, self._keys, dict[str, int]()
@@ -219,9 +204,9 @@ class _Apply:
             ))  # fmt: skip
         return rows
 
-    def _changed_row(self, key: str) -> Values:
+    def _changed_row(self, key: str, old: Row) -> Values:
         """The row with what is larger now; session, model and time stay."""
-        m, old = self._merging.messages[key], self._old[key]
+        m = self._merging.messages[key]
         return (
             old.key, old.session, old.model, old.at, m.input, m.output, m.creation,
             m.creation_1h, m.read, m.web, m.flags, _packed(key, m.loose),

@@ -120,25 +120,28 @@ class Merging:
         self.messages: dict[str, Message] = {}
         self.links: dict[str, str] = {}
 
-    def add(self, news: Iterable[Message]) -> None:
-        """Take the messages of one file."""
-        known = self.messages
+    def add(self, news: Iterable[Message]) -> list[Message]:
+        """Take the messages of one file; returns those that no file before it had."""
+        known, fresh = self.messages, list[Message]()
         for message in news:
             if message.loose is not None:
-                self._add_loose(message, message.loose)
-            elif message.key in known:
-                absorb(known[message.key], message)
+                whole = self._whole(message, message.loose)
             else:
-                known[message.key] = message
+                whole = known.setdefault(message.key, message)
+            if whole is message:
+                fresh.append(message)
+            else:
+                absorb(whole, message)
+        return fresh
 
-    def _add_loose(self, message: Message, loose: Loose) -> None:
+    def _whole(self, message: Message, loose: Loose) -> Message:
+        """The message that has no request id as far as it is known, or this as a new one."""
         whole = self._copied(loose) or self._open(message, loose)
         if whole is None:
             whole = self.messages[message.key] = message
-        else:
-            absorb(whole, message)
         for name in (*loose.lines, loose.slot):
             self.links[name] = whole.key
+        return whole
 
     def _copied(self, loose: Loose) -> Message | None:
         keys = (self.links.get(name) for name in loose.lines)

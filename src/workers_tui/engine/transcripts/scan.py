@@ -36,7 +36,8 @@ def scan(sources: Sequence[Source], *, processes: int | None = None) -> Scanned:
 
 
 def _scan_owner(sources: list[Source], done: Scanned, processes: int | None) -> None:
-    merging, homes, paths = Merging(), dict[str, str](), dict[str, str]()
+    merging, paths = Merging(), dict[str, str]()
+    found: list[tuple[str, list[Message]]] = []
     for source in sources:
         listing = list_files(source)
         done.unreadable += listing.unreadable
@@ -46,13 +47,11 @@ def _scan_owner(sources: list[Source], done: Scanned, processes: int | None) -> 
                 done.unreadable.append(f"{item.file.path}: {news.error}")
                 continue
             project = item.file.project
-            merging.add(news.messages)
-            for message in news.messages:
-                homes.setdefault(message.key, project)
+            found.append((project, merging.add(news.messages)))
             if news.cwd:
                 paths.setdefault(project, news.cwd)
             done.files = done.files.plus(news)
-    done.rows += _rows(sources[0].owner, merging, homes, paths)
+    done.rows += _rows(sources[0].owner, found, paths)
 
 
 _counts: Callable[[Message], Counts] = attrgetter(
@@ -61,16 +60,18 @@ _counts: Callable[[Message], Counts] = attrgetter(
 
 
 def _rows(
-    owner: str, merging: Merging, homes: dict[str, str], paths: dict[str, str]
+    owner: str, found: list[tuple[str, list[Message]]], paths: dict[str, str]
 ) -> list[CellRow]:
+    """Cells of the messages that were found first in some project."""
     cells: dict[tuple[str, str, str, int, int], list[Message]] = defaultdict(list)
-    for key, m in merging.messages.items():
-        step = step_of(m.input + m.creation + m.read)
-        cells[homes[key], m.session, m.model, day_of(seconds(m.at)), step].append(m)
+    for project, messages in found:
+        for m in messages:
+            step = step_of(m.input + m.creation + m.read)
+            cells[project, m.session, m.model, day_of(seconds(m.at)), step].append(m)
     return [
         CellRow(
             owner, project, paths.get(project, ""), session, model, day, step,
-            sums_of([*map(_counts, messages)]),
+            sums_of([*map(_counts, some)]),
         )
-        for (project, session, model, day, step), messages in cells.items()
+        for (project, session, model, day, step), some in cells.items()
     ]  # fmt: skip
