@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.forwarder.conftest import Forward
+from tests.forwarder.conftest import BOTH_ERAS, Forward
 from tests.forwarder.stdio import Stdio, text_of
 
 from workers_tui.engine.engine import Engine, EngineOptions
@@ -139,6 +139,7 @@ async def test_a_home_that_cannot_be_used_is_named_in_the_answer(tmp_path: Path)
     assert await client.leave() == 0
 
 
+@BOTH_ERAS
 async def test_a_server_killed_in_a_call_leaves_a_job_that_can_be_read(
     forward: Forward, environ: dict[str, str], home: Home, upstream: Simulator
 ) -> None:
@@ -158,6 +159,7 @@ async def test_a_server_killed_in_a_call_leaves_a_job_that_can_be_read(
     assert listed.count("job=") == 1
 
 
+@BOTH_ERAS
 async def test_a_dashboard_takes_the_place_of_a_background_server_and_gives_it_back(
     forward: Forward, environ: dict[str, str], home: Home
 ) -> None:

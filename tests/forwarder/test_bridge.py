@@ -16,6 +16,7 @@ from tests.server.fake_engine import FakeEngine
 
 from workers_tui.forwarder import bridge as bridge_module
 from workers_tui.forwarder.bridge import Bridge
+from workers_tui.forwarder.connections import Connections
 from workers_tui.forwarder.frames import Output, read_lines
 from workers_tui.forwarder.running import Running
 from workers_tui.home.places import Home
@@ -90,6 +91,29 @@ def test_there_is_an_end_to_calls_at_once(client: Client, monkeypatch: pytest.Mo
     assert client.hear()["id"] == "next"
     go_on.set()
     assert {client.hear()["id"], client.hear()["id"]} == {0, 1}
+
+
+def test_a_call_after_the_notice_of_new_roots_comes_after_it(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+
+    def notify(self: Connections, _: object) -> None:
+        called.wait(0.3)
+        order.append("roots")
+
+    def forward(self: Running, _: object) -> Any:
+        order.append("call")
+        called.set()
+        return {"result": {"content": [{"type": "text", "text": "done"}]}}
+
+    called = threading.Event()
+    monkeypatch.setattr(Connections, "notify", notify)
+    monkeypatch.setattr(Running, "forward", forward)
+    client.bridge.take({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})
+    client.ask(1, "tools/call", CALL)
+    assert client.hear()["id"] == 1
+    assert order == ["roots", "call"]
 
 
 class Asking:

@@ -104,6 +104,28 @@ async def test_a_second_dashboard_is_a_viewer_until_the_first_leaves(
         assert not (await client.call_tool("delegate", {"task": "t"})).is_error
 
 
+async def test_a_background_server_that_was_quicker_gives_way_to_the_viewer(
+    start: Start, engine: FakeEngine, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_module, "LOOK_EVERY", 0.5)
+    first = await start()
+    viewer = await start(over=FakeEngine(home))
+    quick = claim.Claim(home)
+    stopping = asyncio.create_task(first.stop())
+    while not quick.take():  # noqa: ASYNC110 - as the viewer does, but more often
+        await asyncio.sleep(0.001)
+    await stopping
+    background = Host(FakeEngine(home), port=0, kind="background")  # type: ignore[arg-type]
+    background.claim = quick
+    try:
+        await background.start()
+        assert background.url is not None
+        await asyncio.wait_for(background.gone.wait(), 10)
+        await until(lambda: viewer.url)
+    finally:
+        await background.stop()
+
+
 async def test_a_record_left_by_a_killed_server_misleads_nobody(
     start: Start, engine: FakeEngine, home: Home
 ) -> None:

@@ -53,6 +53,7 @@ class Bridge:
         self._era = Era()
         self._subscriptions = Subscriptions()
         self._connections: Connections | None = None
+        self._roots_told: threading.Thread | None = None
         self._loading = threading.Lock()
         self._lock = threading.Lock()
         self._running: dict[Any, Running] = {}
@@ -128,7 +129,7 @@ class Bridge:
             case "notifications/cancelled":
                 self._cancel(message.get("params", {}))
             case "notifications/roots/list_changed":
-                self._in_thread(lambda: self._servers().notify(message))
+                self._roots_told = self._in_thread(lambda: self._servers().notify(message))
 
     def _on_call(self, message: Message) -> None:
         refusal = self._refusal(message["id"])
@@ -151,6 +152,8 @@ class Bridge:
         return None
 
     def _call(self, running: Running) -> None:
+        if self._roots_told is not None:
+            self._roots_told.join()  # a call after the notice means the new roots
         try:
             answer = running.forward(self._servers())
         except Exception as error:  # noqa: BLE001 - a client that gets no answer waits for ever
@@ -257,8 +260,10 @@ class Bridge:
         with self._lock:
             return any(running.server is server for running in self._running.values())
 
-    def _in_thread(self, work: Callable[[], None]) -> None:
-        threading.Thread(target=_until_client_leaves, args=(work,), daemon=True).start()
+    def _in_thread(self, work: Callable[[], None]) -> threading.Thread:
+        thread = threading.Thread(target=_until_client_leaves, args=(work,), daemon=True)
+        thread.start()
+        return thread
 
 
 def _until_client_leaves(work: Callable[[], None]) -> None:

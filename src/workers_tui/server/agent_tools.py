@@ -61,7 +61,7 @@ class AgentTools:
         (job,) = await begun(call, start)
         now = await follow_for(self._engine, job.id, arguments.get("wait_seconds", 0), call.report)
         if now.state.ended:
-            limit = self._engine.config.settings.max_return_chars
+            limit = min(self._engine.config.settings.max_return_chars, replies.PAGE)
             return replies.call_reply(now, await self._engine.text(now.id), limit)
         line = replies.status_line(now)
         return Reply(

@@ -178,8 +178,18 @@ class Host:
         return True
 
     async def _wait_for_claim(self) -> None:
-        """As a viewer: take over when the one who serves has left."""
-        while not self.claim.take():  # noqa: ASYNC110 - the lock is another process's
+        """As a viewer: take over when the one who serves has left.
+
+        A background server may have been quicker: it has to give way as at any
+        other time, or its clients would keep it, and the screen would look on.
+        """
+        home, seen = self.engine.home, None
+        while not self.claim.take():
+            record = await asyncio.to_thread(read_record, home)
+            if record is not None and record != seen:
+                seen, other = record, await asyncio.to_thread(claim.find_other, home)
+                if other is not None and other.kind == "background":
+                    await asyncio.to_thread(claim.ask_hand_over, home, other)
             await asyncio.sleep(LOOK_EVERY)
         self.message = ""
         await self._serve()

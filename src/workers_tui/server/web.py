@@ -73,8 +73,7 @@ class Connection(H11Protocol):
 
     def _give_up(self) -> None:
         self._patience = None
-        if not self._at_work():
-            self.transport.close()
+        self.transport.close()
 
 
 def mcp_app(side: McpSide) -> App:
