@@ -233,6 +233,13 @@ def test_a_file_changed_since_it_was_shown_is_not_overwritten(desk: Desk) -> Non
     assert desk.settings.read_text() == '{"late": 1}'
 
 
+def test_who_shares_a_project_is_told_what_others_will_see(desk: Desk) -> None:
+    said = " ".join(desk.plan(Scope.PROJECT).notes)
+    assert "asks each user" in said
+    assert "its place on this machine" in said
+    assert desk.plan(Scope.USER).notes == desk.plan(Scope.LOCAL).notes == ()
+
+
 def test_each_part_can_be_left_out(desk: Desk) -> None:
     desk.connect(permissions=False, hooks=False, rules=False)
     assert [path.name for path in desk.config.iterdir()] == [".claude.json"]

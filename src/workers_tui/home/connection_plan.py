@@ -104,6 +104,10 @@ def plan_connect(scope: Scope, project: Path, wanted: Wanted, environ: Mapping[s
             notes.append(f"replaces another server of the same name: {json.dumps(before)}")
         if scope is Scope.PROJECT and server.needed:
             notes.append("Claude Code asks each user of the project once whether to trust it")
+            notes.append(
+                "the program is named by its place on this machine; where others have it "
+                "elsewhere, paste what docs/examples shows"
+            )
 
     def edit(text: JsonText) -> JsonText:
         text = ours.with_hooks(text, environ) if hooks else text
