@@ -1,18 +1,12 @@
-"""Takes agent requests in, runs each as a task of its own, and knows those that run here.
+"""Takes agent requests in: checks what is asked, prepares the session, lets it run.
 
-The counterpart of `calls` for whole tasks: checks what is asked, prepares the
-session, and leaves an ended job behind whatever happens.
+The counterpart of `calls` for whole tasks.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
-import logging
-from collections import OrderedDict
-from collections.abc import Coroutine
-from typing import Any
 
 import httpx
 
@@ -33,27 +27,24 @@ from workers_tui.engine.calls.approval import decide, find_all
 from workers_tui.engine.calls.parts import Parts
 from workers_tui.engine.calls.queue import FairQueue, Place
 from workers_tui.engine.calls.running import Running
+from workers_tui.engine.calls.runs import Runs
 from workers_tui.engine.errors import (
-    JobCancelled,
-    PolicyRefused,
-    Refused,
     WorkersError,
     WorkFailed,
     WrongUse,
 )
-from workers_tui.engine.events import Level
 from workers_tui.engine.jobs.job import CallRequest, Job, JobKind, JobState, Origin
 
-log = logging.getLogger(__name__)
-
-REMEMBERED = 100
 DAY = 86_400.0
 SERVER_WAIT = 15.0
 """Seconds that a run waits for the server to come up."""
 
 
-class Agents:
+class Agents(Runs):
     """The agents of this engine."""
+
+    kind = "agents"
+    remembered = 100
 
     def __init__(
         self,
@@ -62,7 +53,7 @@ class Agents:
         transport: httpx.AsyncBaseTransport | None = None,
         limits: Limits | None = None,
     ) -> None:
-        self._parts = parts
+        super().__init__(parts)
         self.clients = AgentClients(transport)
         self.limits = limits or Limits()
         self.metering = Metering(parts)
@@ -71,29 +62,21 @@ class Agents:
         self.workers = WorkerBoard(parts, self.identities)
         self._intake = Intake(parts, self.identities, self.sessions)
         self.queue = FairQueue(lambda: parts.config.settings.agents.concurrency)
-        self._runs: dict[str, Running] = {}
-        self._ended: OrderedDict[str, Running] = OrderedDict()
         self._traces: dict[str, Trace] = {}
         self._busy: set[str] = set()
         """Sessions at work."""
         self._versions: dict[str, str] = {}
-        self.closed: str | None = None
-        """Why no new agents are taken."""
 
     async def start(self, request: AgentRequest, origin: Origin) -> Job:
         """Queue one agent. Raises WorkersError before a job exists."""
-        self._refuse_closed()
+        self.refuse_closed()
         return await self._queue(await self._intake.start(request, origin), origin)
 
     async def followup(self, request: FollowUp, origin: Origin) -> Job:
         """Queue a further prompt for a session. Raises WorkersError before a job exists."""
-        self._refuse_closed()
+        self.refuse_closed()
         plan = await self._intake.followup(request, origin)
         return await self._queue(plan, origin)
-
-    def _refuse_closed(self) -> None:
-        if self.closed is not None:
-            raise PolicyRefused(f"no new agents are taken: {self.closed}")
 
     async def _queue(self, plan: Plan, origin: Origin) -> Job:
         if plan.session.id in self._busy:
@@ -105,9 +88,8 @@ class Agents:
             self._busy.discard(plan.session.id)
             raise
         run = Running(job.id, CallRequest(plan.prompt), origin)
-        self._runs[job.id] = run
         self._traces[job.id] = Trace(job.id, plan.session.id, self._parts, self.sessions)
-        run.task = _own_task(self._run(run, job, plan))
+        self.begin(run, self._run(run, job, plan))
         await asyncio.sleep(0)  # a task that is cancelled before it began would never end the job
         return job
 
@@ -132,29 +114,9 @@ class Agents:
         )
 
     async def _run(self, run: Running, job: Job, plan: Plan) -> None:
-        """The whole life of a job; it always leaves an ended job behind."""
-        try:
-            async with self.queue.place(run.line) as place:
-                await self._ask_user(run, place, plan)
-                await self._work(run, job, plan)
-        except asyncio.CancelledError:
-            by = run.cancelled_by or "the end of the program"
-            await self._end(run, JobState.CANCELLED, JobCancelled(f"cancelled by {by}"))
-        except Refused as error:
-            await self._end(run, JobState.REFUSED, error)
-        except WorkersError as error:
-            await self._end(run, JobState.FAILED, error)
-        except Exception as error:  # a defect of ours must not leave a job that never ends
-            log.exception("job %s", run.job_id)
-            line = f"a defect in workers-tui ended it: {type(error).__name__}: {error}"
-            await self._end(run, JobState.FAILED, WorkFailed(f"{line}; see the log"))
-        finally:
-            del self._runs[run.job_id]
-            self._busy.discard(plan.session.id)
-            self._remember(run)
-            with contextlib.suppress(WorkersError):
-                await self.workers.show()
-            run.finished.set()
+        async with self.queue.place(run.line) as place:
+            await self._ask_user(run, place, plan)
+            await self._work(run, job, plan)
 
     async def _ask_user(self, run: Running, place: Place, plan: Plan) -> None:
         """Return when the prompt may be sent. Raises SecretsRefused when it may not."""
@@ -224,44 +186,13 @@ class Agents:
         finally:
             watcher.close()
 
-    async def _end(self, run: Running, state: JobState, failure: WorkersError) -> None:
-        run.sealed = True
-        run.failure = failure
-        try:
-            await self._parts.jobs.change(run.job_id, state=state, error=str(failure))
-        except WorkersError as error:  # the store itself: say it, do not hang
-            run.failure = error
-            self._parts.events.tell("store", str(error), level=Level.ERROR, job=run.job_id)
-            self._parts.jobs.show(run.job_id, state=JobState.FAILED, error=str(error))
+    async def left(self, run: Running) -> None:
+        self._busy.discard(self._traces[run.job_id].session)
+        with contextlib.suppress(WorkersError):
+            await self.workers.show()
 
-    def _remember(self, run: Running) -> None:
-        self._ended[run.job_id] = run
-        while len(self._ended) > REMEMBERED:
-            job, _ = self._ended.popitem(last=False)
-            self._traces.pop(job, None)
-
-    def get(self, job_id: str) -> Running | None:
-        """An agent of this engine that runs or ended lately."""
-        return self._runs.get(job_id) or self._ended.get(job_id)
-
-    @property
-    def live(self) -> list[Running]:
-        """The agents that run or wait now."""
-        return list(self._runs.values())
-
-    def cancel(self, job_id: str, by: str) -> bool:
-        """Cancel an agent that runs here; False when none does."""
-        run = self._runs.get(job_id)
-        if run is not None:
-            run.cancel(by)
-        return run is not None
-
-    def answer(self, job_id: str, *, accept: bool) -> None:
-        """Answer the question of a waiting agent. Raises WrongUse when it asks nothing here."""
-        run = self._runs.get(job_id)
-        if run is None or run.verdict is None or run.verdict.done():
-            raise WrongUse(f"job {job_id} asks nothing here")
-        run.verdict.set_result(accept)
+    def forget(self, job_id: str) -> None:
+        self._traces.pop(job_id, None)
 
     def trace(self, job_id: str) -> list[TraceStep]:
         """The steps of an agent, oldest first, also of one that ended before a restart."""
@@ -278,21 +209,7 @@ class Agents:
             await asyncio.to_thread(self.sessions.sweep, self._parts.clock.now())
             await self._parts.clock.sleep(DAY)
 
-    async def drain(self, reason: str) -> None:
-        """Take nothing new and wait until what runs has ended."""
-        self.closed = reason
-        await asyncio.gather(*(run.finished.wait() for run in self.live))
-
     async def close(self, by: str) -> None:
         """Take nothing new, cancel what runs, close every connection."""
-        self.closed = self.closed or by
-        for run in self.live:
-            run.cancel(by)
-        await asyncio.gather(*(run.finished.wait() for run in self.live))
+        await super().close(by)
         await self.clients.close()
-
-
-def _own_task(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """A task that inherits nothing from the tool that asked for it."""
-    loop = asyncio.get_running_loop()
-    return loop.create_task(work, context=contextvars.Context())
