@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 from tests.cli.sim_kit import simulator
 
+from workers_tui.cli import words
 from workers_tui.cli.budget import amount
 from workers_tui.cli.main import main
 from workers_tui.cli.words import usd
 from workers_tui.engine.errors import WrongUse
 from workers_tui.home.places import Home
+from workers_tui.simulator.scenario import scenario_of
 from workers_tui.simulator.simulator import Simulator
 
 Run = Callable[..., tuple[int, str, str]]
@@ -247,10 +249,42 @@ def test_what_is_no_key_is_refused(run: Run, home: Home, typed: bytes) -> None:
     assert not home.keys_json.exists()
 
 
-def test_a_key_is_no_argument(run: Run) -> None:
-    code, _, err = run("key", "set", "openrouter", "sk-or-v1-secret", stdin=b"")
+@pytest.mark.parametrize("argument", ["sk-or-v1-secret", "--key=sk-or-v1-secret"])
+def test_a_key_is_no_argument_and_not_repeated(run: Run, home: Home, argument: str) -> None:
+    code, out, err = run("key", "set", "openrouter", argument, stdin=b"sk-or-v1-other")
     assert code == 2
-    assert "secret" not in err or "Got unexpected extra argument" in err
+    assert "standard input" in err
+    assert "secret" not in out + err
+    assert not home.keys_json.exists()
+
+
+HOSTILE = "a\x1b]0;owned\x07b\x1b[2Jc\x9b31m\td\nnext"
+
+
+@pytest.fixture
+def hostile() -> Iterator[Simulator]:
+    """A worker that tries to drive the terminal, under a name that does so, too."""
+    how = {"text": HOSTILE, "served": "evil\x1b[31m/model\nx"}
+    with simulator(scenario_of({"default": how})) as sim:
+        yield sim
+
+
+def test_an_answer_goes_as_it_is_into_a_pipe_and_is_not_obeyed_by_a_terminal(
+    run: Run, hostile: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENROUTER_BASE_URL", hostile.url)
+    code, out, err = run("run", "x")
+    assert (code, out) == (0, HOSTILE + "\n")
+    assert err.count("\n") == 1
+    assert "\x1b" not in err
+    monkeypatch.setattr(words, "is_terminal", lambda: True)
+    job = parsed(run("jobs", "--json"))["jobs"][0]["id"]
+    for command in (("run", "x"), ("jobs", "show", job)):
+        code, out, err = run(*command)
+        assert code == 0
+        assert {"\x1b", "\x07", "\x9b"}.isdisjoint(out + err)
+        assert "a␛]0;owned␇b␛[2Jc" in out
+        assert "\td\nnext\n" in out
 
 
 def test_reconcile_tells_the_drift(run: Run) -> None:

@@ -92,6 +92,15 @@ def ask(what: str) -> str:
         raise WrongUse("this is no key: it holds bytes that are not ASCII") from None
 
 
+def refuse_key_arguments(extra: tuple[str, ...]) -> None:
+    """Raise UsageError for what may be a key, without repeating it."""
+    if extra:
+        raise click.UsageError(
+            "a key as an argument would be seen by every program and kept in the shell's history:"
+            " give it at the prompt or on standard input; if this one is real, replace it"
+        )
+
+
 @asynccontextmanager
 async def open_engine(options: Options, **more: Any) -> AsyncIterator[Engine]:
     """An engine with the group's options, closed at the end.

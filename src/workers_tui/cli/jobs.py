@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from workers_tui.cli.common import Options, open_engine, print_json, run_async
-from workers_tui.cli.words import cost, first_line, title
+from workers_tui.cli.words import answer, cost, first_line, one_line, title
 from workers_tui.engine.errors import WorkFailed, WrongUse
 from workers_tui.engine.jobs.job import Job, JobState
 from workers_tui.engine.shapes import SCHEMA, job_json
@@ -70,9 +70,9 @@ async def _show(options: Options, job_id: str, *, as_json: bool) -> int:
         print_json({"schema": SCHEMA, "job": {**job_json(job), "text": text}})
         return 0
     for name, value in _facts(job):
-        click.echo(f"{name:<9} {value}")
+        click.echo(f"{name:<9} {one_line(str(value))}")
     if text:
-        click.echo(f"\n{text}")
+        click.echo(f"\n{answer(text)}", color=True)
     return 0
 
 

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from workers_tui.cli.common import Options, ask, open_engine, run_async
+from workers_tui.cli.common import Options, ask, open_engine, refuse_key_arguments, run_async
 from workers_tui.engine.settings.keys import read_keys, save_key
 from workers_tui.home.server_record import rotate_token
 
@@ -16,11 +16,13 @@ def key() -> None:
     """Keys of providers, and the local server's own token."""
 
 
-@key.command("set")
+@key.command("set", context_settings={"ignore_unknown_options": True})
 @click.argument("provider")
+@click.argument("extra", nargs=-1, type=click.UNPROCESSED, metavar="")
 @click.pass_obj
-def set_(options: Options, provider: str) -> int:
+def set_(options: Options, provider: str, extra: tuple[str, ...]) -> int:
     """Keep the key of a PROVIDER; it is asked for, or read from a pipe."""
+    refuse_key_arguments(extra)
     home = options.place()
     save_key(home, provider, ask(f"key for {provider}"))
     click.echo(f"kept in {home.keys_json}")

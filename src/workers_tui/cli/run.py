@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from workers_tui.cli.common import Options, open_engine, print_json, run_async
-from workers_tui.cli.words import cost, first_line
+from workers_tui.cli.words import answer, cost, first_line, one_line
 from workers_tui.engine.engine import Engine
 from workers_tui.engine.errors import WrongUse
 from workers_tui.engine.jobs.job import CallRequest, Job, JobState, Origin
@@ -67,9 +67,9 @@ async def _show(engine: Engine, job: Job, *, as_json: bool) -> None:
     elif job.state is JobState.DONE and job.written:
         click.echo(f"wrote {job.written}")
     elif job.state is JobState.DONE:
-        click.echo(text)
+        click.echo(answer(text), color=True)  # as it is: nothing is stripped from it
     if job.state is not JobState.DONE:
-        click.echo(f"workers-tui: {_failure(job, text)}", err=True)
+        click.echo(f"workers-tui: {one_line(_failure(job, text))}", err=True)
         return
     click.echo(first_line(job), err=True)
     for one in job.sent:
