@@ -160,3 +160,10 @@ def test_fields_of_an_unexpected_kind_stop_nothing(kind: str, fields: dict[str, 
         assert passed.stop_reason is None or isinstance(passed.stop_reason, str)
         assert passed.model is None or isinstance(passed.model, str)
         assert passed.cost_usd is None or 0 <= passed.cost_usd <= 10**9
+
+
+@pytest.mark.parametrize("name", ["a\nb", "\x1b[2J", "x" * 300, "", 5])
+def test_a_served_model_that_cannot_be_one_is_not_taken(name: object) -> None:
+    reading = MessageReading()
+    reading.whole(json.dumps({"model": name, "content": [], "stop_reason": "end_turn"}).encode())
+    assert reading.passed().model is None

@@ -60,11 +60,14 @@ class FollowUp:
 
 
 def check_words(request: AgentRequest | FollowUp) -> None:
-    """Raises WrongUse for texts that no program can be started with; a prompt takes another way."""
+    """Raises WrongUse for texts that no program can be started with.
+
+    A prompt takes another way, and what is meant by a target is looked up.
+    """
     for one in fields(request):
         value = getattr(request, one.name)
         texts = [value] if isinstance(value, str) else value if isinstance(value, tuple) else []
-        if one.name != "prompt" and not all(map(_can_be_passed, texts)):
+        if one.name not in {"prompt", "target"} and not all(map(_can_be_passed, texts)):
             raise WrongUse(f"{one.name} holds a character that cannot be passed to a program")
 
 

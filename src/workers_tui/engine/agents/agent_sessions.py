@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from workers_tui.engine.agents.agent_request import one_line
 from workers_tui.engine.agents.agent_trace import TraceStep, load_steps, step_line
 from workers_tui.engine.errors import StoreUnusable, WrongUse
 from workers_tui.engine.jobs.results import KEEP_DAYS
@@ -50,7 +51,8 @@ class Sessions:
         try:
             return self._agents / str(uuid.UUID(session))
         except ValueError:
-            raise WrongUse(f"{session!r} is neither a job nor a session") from None
+            named = one_line(repr(session), 80)
+            raise WrongUse(f"{named} is neither a job nor a session") from None
 
     def keep(self, session: Session) -> None:
         """Remember how it was started. Raises StoreUnusable."""

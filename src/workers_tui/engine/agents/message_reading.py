@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from workers_tui.engine.agents.identity import is_model
 from workers_tui.engine.calls.outcome import BYTES_PER_TOKEN
 from workers_tui.engine.money import MOST_USD
 from workers_tui.engine.usage import MOST_TOKENS, Usage
@@ -146,7 +147,8 @@ class MessageReading:
             self._error = error_words(event)
 
     def _message(self, message: Mapping[str, Any]) -> None:
-        self._model = _text(message.get("model")) or self._model
+        named = _text(message.get("model"))
+        self._model = named if named and is_model(named) else self._model
         self._stop = _text(message.get("stop_reason")) or self._stop
         self._take(message.get("usage"))
 
