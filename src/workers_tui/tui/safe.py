@@ -72,17 +72,6 @@ def fit_right(text: str, width: int) -> str:
     return " " * missing + text if missing >= 0 else fit(text, width)
 
 
-def fit_middle(text: str, width: int) -> str:
-    """At most `width` cells, cut in the middle: for paths, whose end matters."""
-    if cell_len(text) <= width or width < 5:
-        return fit(text, width).rstrip()
-    head = (width - 1) // 3
-    tail = text[-(width - 1 - head) :]
-    while cell_len(tail) > width - 1 - head:
-        tail = tail[1:]
-    return set_cell_size(text, head).rstrip() + ELLIPSIS + tail
-
-
 def wrap(line: str, width: int) -> list[str]:
     """One line of clean text as rows of at most `width` cells, broken at blanks."""
     return wrap_on(line, width)[0]
