@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -81,13 +82,21 @@ async def test_a_living_engine_is_left_alone(home: Home) -> None:
 
 
 async def test_an_engine_that_dies_while_we_wait_for_its_hold_lets_us_go(home: Home) -> None:
-    await leave_behind(home, "dead")
+    async with open_money(home, engine="dead") as dead:
+        held = replace(ask("0.25"), estimate_pico=from_usd("0.2"))
+        await dead.budget.reserve(held)
     async with open_money(home, engine="next", rules=Rules(cap="0.3")) as money:
+        waits = asyncio.Event()
+
+        async def on_wait(_why: str) -> None:
+            waits.set()
+
         told: list[Recovered] = []
+        reserve = asyncio.ensure_future(money.budget.reserve(ask("0.1"), on_wait))
+        await asyncio.wait_for(waits.wait(), 30)
         looking = asyncio.ensure_future(
             keep_recovering(home, money.store, money.jobs, money.budget, money.clock, told.append)
         )
-        reserve = asyncio.ensure_future(money.budget.reserve(ask("0.1")))
         async with asyncio.timeout(30):
             while not told:
                 money.clock.move(timedelta(seconds=6))

@@ -158,10 +158,7 @@ BILLS = (
         "engine/spending/ledger_rows.py",
         "cost=Cost(cost.pico - (amount or 0), cost.source),",
         "cost=cost,",
-        (
-            LEDGER + "test_a_correction_is_a_row_with_the_difference",
-            BUDGET + "test_a_late_bill_replaces_the_estimate_that_was_booked_meanwhile",
-        ),
+        (LEDGER + "test_a_correction_is_a_row_with_the_difference",),
     ),
     Promise(
         "a correction counts once and has no tokens",
@@ -245,10 +242,7 @@ AFTERMATH = (
         "engine/spending/budget.py",
         "entry = replace(entry, generation_id=entry.generation_id or hold.generation_id)",
         "pass",
-        (
-            BUDGET + "test_a_generation_id_noted_on_the_hold_is_booked_with_it",
-            RECOVERY + "test_jobs_of_a_dead_engine_are_lost_and_its_holds_estimates",
-        ),
+        (BUDGET + "test_a_generation_id_noted_on_the_hold_is_booked_with_it",),
     ),
     Promise(
         "the store writes through to the disk",
