@@ -146,6 +146,15 @@ def test_the_table_and_the_explanation_say_what_bends_the_figures(program: Progr
     assert "Nothing was delegated yet" in table
 
 
+def test_names_out_of_transcripts_are_never_executed_by_the_terminal(program: Program) -> None:
+    evil = {"model": "evil\x1b[31m\nname", "sessionId": "s\x1b]0;x\x07", "cwd": "/home/\x1b[2J"}
+    Tree(program.root).write(line(**evil))
+    for arguments in (["--by", "model"], ["--by", "session"], ["--by", "project"], ["--explain"]):
+        for text in (program.text(*arguments), program.text("--csv", *arguments)):
+            assert all(one.isprintable() or one == "\n" for one in text)
+    assert "evil?[31m?name" in program.text()
+
+
 def test_several_directories_may_be_named(program: Program, tmp_path: Path) -> None:
     trees = [Tree(tmp_path / name) for name in ("one", "two")]
     for number, tree in enumerate(trees):

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from workers_tui.cli.common import Options, print_json
-from workers_tui.cli.savings_text import explain_lines, table_lines
+from workers_tui.cli.savings_text import explain_lines, printable, table_lines
 from workers_tui.engine.errors import WrongUse
 from workers_tui.engine.transcripts.savings_gather import gather, gather_without_index, was_read
 from workers_tui.engine.transcripts.savings_report import BY, Report, group_json, report_json
@@ -101,4 +101,6 @@ def _print_csv(report: Report) -> None:
     writer = csv.DictWriter(sys.stdout, columns, lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow({**row, "unknown_price_models": " ".join(row["unknown_price_models"])})
+        names = {name: printable(row[name]) for name in ("key", "path") if name in row}
+        unpriced = " ".join(map(printable, row["unknown_price_models"]))
+        writer.writerow({**row, **names, "unknown_price_models": unpriced})

@@ -33,7 +33,7 @@ def _label(report: Report, key: str) -> str:
 
 
 def _table(title: str, groups: list[tuple[str, Tokens]]) -> list[str]:
-    rows = [(key or "(none)", *_cells(found)) for key, found in groups]
+    rows = [(printable(key) or "(none)", *_cells(found)) for key, found in groups]
     head = (title, *COLUMNS)
     widths = [max(len(row[n]) for row in (head, *rows)) for n in range(len(head))]
     return [
@@ -43,6 +43,11 @@ def _table(title: str, groups: list[tuple[str, Tokens]]) -> list[str]:
         ).rstrip()
         for row in (head, *rows)
     ]
+
+
+def printable(name: str) -> str:
+    """A name out of a transcript for a terminal: what would move the cursor is a question mark."""
+    return "".join(one if one.isprintable() else "?" for one in name)
 
 
 def _cells(found: Tokens) -> tuple[str, ...]:
@@ -78,7 +83,8 @@ def _notes(report: Report) -> list[str]:
     """What bends the figures, a line each; nothing is ignored in silence."""
     sums, notes = report.manager.sums, []
     if report.manager.unpriced:
-        notes.append(f"Without a price, so not in the cost: {', '.join(report.manager.unpriced)}.")
+        names = ", ".join(map(printable, report.manager.unpriced))
+        notes.append(f"Without a price, so not in the cost: {names}.")
     if sums.web:
         notes.append(f"{sums.web} web searches are billed apart and not in the cost.")
     if sums.fast:
@@ -96,7 +102,7 @@ def _notes(report: Report) -> list[str]:
         )
     if report.files.bad_lines:
         notes.append(f"{report.files.bad_lines} lines could not be read and are not counted.")
-    notes += [f"Could not be read: {path}" for path in report.unreadable]
+    notes += [f"Could not be read: {printable(path)}" for path in report.unreadable]
     return ["", *notes] if notes else []
 
 

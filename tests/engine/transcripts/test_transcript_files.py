@@ -55,3 +55,19 @@ def test_one_file_is_described_as_the_listing_does(tmp_path: Path) -> None:
         assert file_at(tree.source, file.path) == file
     assert file_at(tree.source, str(tree.root / "history.jsonl")) is None
     assert file_at(tree.source, str(tree.path("gone"))) is None
+
+
+def test_a_name_that_is_no_text_is_told_and_the_rest_counts(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    tree.write(line())
+    projects = tmp_path / "projects"
+    (projects / "\udcff").mkdir()
+    for name in ("-home-dev-project/\udcfe.jsonl", "\udcff/s.jsonl", "\udcff.txt"):
+        (projects / name).touch()
+    found = list_files(tree.source)
+    assert [file.session for file in found.files] == ["s1"]
+    assert sorted(told.rpartition("/")[2] for told in found.unreadable) == [
+        "\ufffd.jsonl: its name is no UTF-8",
+        "\ufffd: its name is no UTF-8",
+    ]
+    assert file_at(tree.source, f"{projects}/-home-dev-project/\udcfe.jsonl") is None

@@ -122,7 +122,11 @@ def _look(
     """Take the files of one directory; returns its subdirectories."""
     deeper = []
     for entry in entries:
-        if entry.name.endswith(ENDING) and entry.is_file():
+        if not is_text(entry.name):
+            if entry.name.endswith(ENDING) or entry.is_dir():
+                told = os.fsencode(entry.path).decode(errors="replace")
+                found.unreadable.append(f"{told}: its name is no UTF-8")
+        elif entry.name.endswith(ENDING) and entry.is_file():
             stat = entry.stat()
             stem = session or entry.name[: -len(ENDING)]
             found.files.append(
@@ -144,6 +148,11 @@ def _look(
     return deeper
 
 
+def is_text(name: str) -> bool:
+    """False for a name that is not UTF-8: neither the index nor JSON could hold it."""
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
+
+
 def _first_time(path: str, seen: set[str]) -> bool:
     """False when a symlink leads to a directory that was visited or contains this one."""
     real = os.path.realpath(path)
@@ -157,7 +166,7 @@ def _first_time(path: str, seen: set[str]) -> bool:
 def file_at(source: Source, path: str) -> TranscriptFile | None:
     """One file by its path, as the listing would show it; None when it is none of the source's."""
     top = f"{source.root}/projects/"
-    if not path.startswith(top) or not path.endswith(ENDING):
+    if not path.startswith(top) or not path.endswith(ENDING) or not is_text(path):
         return None
     parts = path[len(top) :].split("/")
     try:
