@@ -141,15 +141,23 @@ class Engine:
         self.agents.queue.move()
         self.providers.show()
         self._tiers.show()
+        if self._tiers.unpriced:
+            self.background.start(self._price_tiers(), "provider")
         self.background.start(self.budget.refresh(), "budget")
 
     async def _refresh_prices(self) -> None:
-        await self.prices.load_table()
         while True:
             for provider in self.providers.all():
                 await self.prices.freshen(provider.name)
-            self._tiers.show()
+            await self._price_tiers()
             await self.clock.sleep(PRICES_EVERY)
+
+    async def _price_tiers(self) -> None:
+        """Show the tiers; the large table is loaded only for what no better source knows."""
+        self._tiers.show()
+        if self._tiers.unpriced:
+            await self.prices.load_table()
+            self._tiers.show()
 
     async def _settled(self, found: Drift) -> None:
         self.events.tell("budget", f"{found.settled} open costs are settled by the provider")

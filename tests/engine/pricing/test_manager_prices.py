@@ -13,7 +13,9 @@ from workers_tui.engine.pricing.manager_prices import (
     ask_table,
     forget_prices,
     own_prices,
+    price_as_text,
 )
+from workers_tui.engine.pricing.price_asking import ask_apart
 from workers_tui.engine.transcripts.index import MIGRATIONS
 
 DAY = date(2026, 6, 10).toordinal()
@@ -80,3 +82,16 @@ def test_a_new_price_table_is_asked_again(conn: sqlite3.Connection) -> None:
     assert ManagerPrices().missing(conn, {("m", DAY)}) == set()
     forget_prices(conn, "2")
     assert ManagerPrices().missing(conn, {("m", DAY)}) == {("m", DAY)}
+
+
+def test_a_process_apart_says_the_same_as_this_one() -> None:
+    wanted = [("claude-opus-4-6", DAY), ("no-such-model", DAY), ("z-ai/glm-5", OLD)]
+    here = {key: price_as_text(price) for key, price in ask_table(wanted).items()}
+    assert {key: price_as_text(price) for key, price in ask_apart(wanted).items()} == here
+
+
+def test_without_another_process_this_one_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = [("claude-opus-4-6", DAY)]
+    for program in ("/no/such/python", "/bin/false", "/bin/echo"):
+        monkeypatch.setattr("sys.executable", program)
+        assert ask_apart(wanted) == ask_table(wanted)

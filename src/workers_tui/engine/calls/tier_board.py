@@ -88,6 +88,15 @@ class TierBoard:
         )
         return True
 
+    @property
+    def unpriced(self) -> bool:
+        """Whether a tier has no price from the sources at hand."""
+        settings = self._settings()
+        return any(
+            self._prices.find(settings.tier_provider(tier), tier.model) is None
+            for tier in settings.tiers.values()
+        )
+
     def show(self) -> None:
         """Put every tier on the board; take away those that are gone."""
         tiers = self._settings().tiers

@@ -64,7 +64,7 @@ class ManagerPrices:
         decoded: dict[str | None, Price | None] = {}
         for model, day, text in conn.execute("SELECT model, day, price FROM price"):
             if text not in decoded:
-                decoded[text] = _decode(text)
+                decoded[text] = price_from_text(text)
             self._table[model, day] = decoded[text]
         row = conn.execute("SELECT value FROM note WHERE name = 'prices looked up'").fetchone()
         self.looked_up = row[0] if row else ""
@@ -74,7 +74,7 @@ class ManagerPrices:
         """Keep what the price table said."""
         conn.executemany(
             "INSERT OR REPLACE INTO price VALUES (?, ?, ?)",
-            [(model, day, _encode(price)) for (model, day), price in found.items()],
+            [(model, day, price_as_text(price)) for (model, day), price in found.items()],
         )
         self.looked_up = today.isoformat()
         conn.execute(
@@ -145,7 +145,8 @@ def _own_price(rates: Mapping[str, Any]) -> Price | None:
         return None
 
 
-def _encode(price: Price | None) -> str | None:
+def price_as_text(price: Price | None) -> str | None:
+    """A price as the index keeps it."""
     if price is None:
         return None
     steps = [{**_texts(step), "above": step.above} for step in price.steps]
@@ -157,7 +158,8 @@ def _texts(rates: Rates) -> dict[str, str]:
     return {name: str(value) for name, value in values.items() if value is not None}
 
 
-def _decode(text: str | None) -> Price | None:
+def price_from_text(text: str | None) -> Price | None:
+    """What `price_as_text` wrote."""
     if text is None:
         return None
     raw = json.loads(text)

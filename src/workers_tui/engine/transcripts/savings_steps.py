@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 from workers_tui.engine.jobs.job import Job
 from workers_tui.engine.pricing.manager_prices import (
     ManagerPrices,
-    ask_table,
     forget_prices,
     own_prices,
 )
 from workers_tui.engine.pricing.price import Price
+from workers_tui.engine.pricing.price_asking import ask_apart
 from workers_tui.engine.transcripts import index_query, older_history
 from workers_tui.engine.transcripts.cells import CellKey, Sums
 from workers_tui.engine.transcripts.doubles import Doubles
@@ -179,7 +179,7 @@ class Steps:
         wanted, prices = self.book.model_days(), self.book.prices
         missing = self._write(lambda conn: prices.missing(conn, wanted))
         if missing:
-            found = ask_table(missing)
+            found = ask_apart(missing)
             today = date.today()  # noqa: DTZ011 - the user's own day
             self._write(lambda conn: prices.learn(conn, found, today))
             self.book.reprice()

@@ -42,6 +42,7 @@ async def choose_model(face: Face, tier: TierView) -> str | None:
 async def _ask_provider(engine: Engine, tier: TierView, picker: Picker) -> None:
     """Show the provider's newest list when it is here, or why it cannot be had."""
     known = len(engine.prices.models(tier.provider))
+    await engine.prices.load_table()  # a name that is typed may be in no provider's list
     try:
         await engine.prices.refresh(tier.provider)
     except WorkersError as error:
