@@ -161,6 +161,24 @@ async def test_a_directory_that_comes_later_is_found(
     await following.until(lambda view: messages(view) == 1)
 
 
+async def test_a_second_directory_that_comes_later_or_anew_is_heard_too(
+    home: Home, tree: Tree, tmp_path: Path
+) -> None:
+    store = await Store.open(home.store_db, STORE_MIGRATIONS)
+    second = Tree(tmp_path / "second")
+    following = Following(home, store, {}, tree, second)
+    await following.ready()
+    second.write(line("m2", "r2"))
+    await following.until(lambda view: messages(view) == 2)
+    shutil.rmtree(second.root)
+    second.write(line("m3", "r3"))
+    await following.until(lambda view: messages(view) == 3)
+    second.add(line("m4", "r4"))
+    await following.until(lambda view: messages(view) == 4)
+    await following.close()
+    await store.close()
+
+
 async def test_deleting_everything_changes_nothing(
     start: Callable[..., Following], tree: Tree
 ) -> None:

@@ -44,6 +44,8 @@ AGAIN = 0.3
 """Seconds between two folds of what jobs saved, or two loads of all sums."""
 REST = 10
 """They rest so many times as long as they took, which keeps them below a tenth of a core."""
+REST_AT_MOST = 2.0
+"""Seconds: what they took may have been waiting for each other."""
 JOBS_PAGE = 250
 """Jobs read from the store at once."""
 
@@ -190,7 +192,8 @@ class TranscriptFollower:
             await self._clock.sleep(AGAIN)
 
     async def _rest(self, begun: float) -> None:
-        await self._clock.sleep(max(AGAIN, REST * (time.perf_counter() - begun)))
+        took = time.perf_counter() - begun
+        await self._clock.sleep(max(AGAIN, min(REST * took, REST_AT_MOST)))
 
     async def _fold_jobs(self, steps: Steps) -> None:
         """Fold the jobs that changed, and those of which a transcript or a price says more."""

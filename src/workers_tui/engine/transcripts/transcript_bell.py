@@ -14,22 +14,23 @@ import contextlib
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from pathlib import Path
+from stat import S_ISDIR
 
 from workers_tui.engine.clock import Clock
 from workers_tui.engine.store.mounts import network_file_system
 from workers_tui.engine.transcripts.transcript_files import ENDING
 
-STEP = 20
-"""Milliseconds between looks at the kernel's queue."""
+STEP = 40
+"""Milliseconds between looks at the kernel's queue: an idle program wakes no oftener."""
 DEBOUNCE = 50
 """Milliseconds for which notices that keep coming are put together, in watchfiles."""
-LOOK = 0.007
-"""Seconds between looks at the files that are being written."""
+LOOK = 0.009
+"""Seconds between looks at the files that are being written, until one has a new line."""
 LIVE_FOR = 30.0
 """Seconds for which a file counts as being written after its last line."""
 MOST_LIVE = 4
 """More files than this at once are left to the kernel's notices."""
-BETWEEN = 0.068
+BETWEEN = 0.075
 """Seconds between two rings while lines keep coming: bounded work, many lines at once."""
 OTHERS = 0.2
 """Seconds between two notices while files are being written, which are looked at anyway."""
@@ -37,6 +38,8 @@ POLL = 0.4
 """Seconds between looks where no notices come."""
 SWEEP = 60.0
 """Seconds between looks at everything."""
+ROOTS = 2.0
+"""Seconds between looks for a directory that came, went or was replaced."""
 
 
 class Bell:
@@ -54,11 +57,12 @@ class Bell:
         self._live: dict[str, tuple[int, int]] = {}
         """Size and time of the files being written, as last seen."""
         self._living = asyncio.Event()
+        self._roots_moved = asyncio.Event()
         self._last = -LIVE_FOR
 
     async def rings(self) -> AsyncGenerator[set[str] | None, None]:
         """Each ring; those that come while the last is worked off are put together."""
-        work = (self._listen(), self._look(), self._sweep())
+        work = (self._listen(), self._look(), self._sweep(), self._look_for_roots())
         tasks = [asyncio.create_task(one) for one in work]
         try:
             while True:
@@ -93,6 +97,24 @@ class Bell:
             await self._clock.sleep(SWEEP)
             self.ring()
 
+    async def _look_for_roots(self) -> None:
+        there = self._there()
+        while True:
+            await self._clock.sleep(ROOTS)
+            if there != self._there():
+                there = self._there()
+                self._roots_moved.set()
+
+    def _there(self) -> dict[Path, int]:
+        """The roots that exist, with their inodes: notices do not follow a name."""
+        found = {}
+        for root in self._roots:
+            with contextlib.suppress(OSError):
+                stat = root.stat()
+                if S_ISDIR(stat.st_mode):
+                    found[root] = stat.st_ino
+        return found
+
     async def _look(self) -> None:
         """Look at the files being written, until nothing was written for a while."""
         while True:
@@ -105,7 +127,7 @@ class Bell:
                     self._note(changed)
                     self.ring(changed)
                     end = self._clock.monotonic() + LIVE_FOR
-                    await self._clock.sleep(BETWEEN / 4)
+                    await self._clock.sleep(BETWEEN / 2)  # no ring is due sooner
             self._live.clear()
             self._living.clear()
 
@@ -116,10 +138,12 @@ class Bell:
 
     async def _listen(self) -> None:
         while True:
-            roots = [root for root in self._roots if root.is_dir()]
+            self._roots_moved.clear()
+            roots = list(self._there())
             if roots and not any(network_file_system(root) for root in roots):
                 with contextlib.suppress(OSError, RuntimeError):  # no watches left: poll below
                     await self._hear(roots)
+                    continue
             await self._poll()
 
     async def _hear(self, roots: Sequence[Path]) -> None:
@@ -132,8 +156,7 @@ class Bell:
             watch_filter=None,
             debounce=DEBOUNCE,
             step=STEP,
-            rust_timeout=int(SWEEP * 1000),
-            yield_on_timeout=True,
+            stop_event=self._roots_moved,
             ignore_permission_denied=True,
         ):
             paths = {path for _, path in changes}
@@ -143,11 +166,8 @@ class Bell:
             if new:
                 self._note(new)
                 self.ring(new)
-            if paths:
-                await self._clock.sleep(OTHERS)
-            if not paths and [root for root in self._roots if root.is_dir()] != list(roots):
-                self.ring()
-                return
+            await self._clock.sleep(OTHERS)
+        self.ring()
 
     async def _poll(self) -> None:
         """Look at the files used lately, for as long as a sweep's turn."""
