@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -557,6 +558,27 @@ def test_worktrees_share_one_server_that_is_removed_once(desk: Desk, tmp_path: P
         undo(plan, desk.home, None, desk.environ)
     assert [path.name for path in tree.iterdir()] == [".git"]
     assert json.loads(desk.claude_json.read_text() if desk.claude_json.exists() else "{}") == {}
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_the_server_of_a_project_that_is_gone_is_removed_too(
+    desk: Desk, tmp_path: Path, changed: bool
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    entry = server_entry(["/opt/bin/workers-tui"], desk.environ)
+    apply(
+        plan_connect(Scope.LOCAL, gone, Wanted(entry), desk.environ), desk.home, None, desk.environ
+    )
+    shutil.rmtree(gone)
+    if changed:
+        state = json.loads(desk.claude_json.read_text())
+        desk.claude_json.write_text(json.dumps({"numStartups": 3, **state}))
+    claude = tmp_path / "never-started"
+    for plan in plan_remove_everywhere(desk.project, desk.home, desk.environ):
+        undo(plan, desk.home, claude, desk.environ)
+    assert not desk.claude_json.exists() or "workers" not in desk.claude_json.read_text()
+    assert not gone.exists()
 
 
 def test_of_several_config_directories_the_first_is_used_and_named(

@@ -198,7 +198,7 @@ def _remove_server(
     if untouched:
         _write(Change(path, "", now, original), None)
         return
-    if claude is None:
+    if claude is None or not places.project.is_dir():
         _edit_server(places, None)
     else:
         scope = ["--scope", places.scope.value]

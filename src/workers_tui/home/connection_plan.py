@@ -147,7 +147,7 @@ def plan_remove_everywhere(project: Path, home: Home, environ: Mapping[str, str]
     user = claude_places(Scope.USER, project, environ)
     record = Record.load(home)
     there = record.connected({str(user.settings), str(user.rules)}) | {(Scope.LOCAL, project)}
-    known = sorted(one for one in there if one[1].is_dir())
+    known = sorted(one for one in there if one[1].is_dir() or one[0] is Scope.LOCAL)
     plans = [
         plan_remove(scope, where, home, environ) for scope, where in [(Scope.USER, project), *known]
     ]
@@ -265,5 +265,5 @@ def read_settings(path: Path) -> JsonText:
 def _unusable(path: Path, error: NotJson) -> Unusable:
     return Unusable(
         f"{path}, line {error.line}: {error}. Nothing was changed: mend that line and run "
-        "connect again, or paste what docs/examples shows"
+        "this again, or edit by hand as docs/examples shows"
     )
