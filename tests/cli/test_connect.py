@@ -119,6 +119,14 @@ def test_on_a_terminal_each_part_is_asked_for(
     assert not (desk / ".claude" / "settings.json").exists()
 
 
+def test_without_a_standard_input_nothing_is_asked(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["connect"]) == 0
+    assert (desk / ".claude" / "settings.json").exists()
+
+
 def test_saying_no_at_the_end_changes_nothing(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter(["y", "y", "y", "n"])
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)

@@ -66,7 +66,7 @@ def connect(  # noqa: PLR0913 - one per option
     environ = environment(options)
     project = (options.project or Path.cwd()).resolve()
     claude = find_claude(environ)
-    asks = sys.stdin.isatty() and not (yes or dry_run or remove)
+    asks = sys.stdin is not None and sys.stdin.isatty() and not (yes or dry_run or remove)
     try:
         if remove and scope:
             plans = [plan_remove(Scope(scope), project, home, environ)]
