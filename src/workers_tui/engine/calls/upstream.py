@@ -161,20 +161,21 @@ class Upstream:
         reading: Reading,
         on_text: Callable[[str], None],
     ) -> None:
-        events, reader = EventReader(), Reader(self._pace)
+        events = EventReader()
         # A generator, though httpx does not say so: it is closed whatever happens here.
         source = cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
-        async with aclosing(source) as pieces:
-            async for piece in pieces:
-                if _hand_over(events.feed(piece), reading, on_text):
-                    deadline.moved(timer)
-                if reading.error is not None:
-                    return
-                if reading.done:
-                    await _drain(pieces)
-                    return
-                if reader.is_due():
-                    await reader.rest()
+        with Reader(self._pace) as reader:
+            async with aclosing(source) as pieces:
+                async for piece in pieces:
+                    if _hand_over(events.feed(piece), reading, on_text):
+                        deadline.moved(timer)
+                    if reading.error is not None:
+                        return
+                    if reading.done:
+                        await _drain(pieces)
+                        return
+                    if reader.is_due():
+                        await reader.rest()
         _hand_over(events.end(), reading, on_text)
 
     async def get_json(
