@@ -7,12 +7,14 @@ from tests.tui.conftest import Desk, Open, lines_of
 from tests.tui.fakes import FakeEngine
 from textual.widgets import Input
 
-from workers_tui.tui.lines import LineView
+from workers_tui.tui.lines import LineView, row
 from workers_tui.tui.panes.footer import Footer, Hints
+from workers_tui.tui.panes.one_line import ListHead
 from workers_tui.tui.screens.face import Face
 from workers_tui.tui.screens.help import HelpScreen
 from workers_tui.tui.screens.history import HistoryScreen
 from workers_tui.tui.screens.pick import ChoiceList, Picker
+from workers_tui.tui.screens.tiers import TiersScreen
 
 SIZES = [(60, 15), (80, 24), (100, 30)]
 LONG = "fast does not work: openrouter refuses the key; type another one with k in the first steps"
@@ -96,9 +98,9 @@ async def test_the_history_shows_cost_and_time(desk: Open, size: tuple[int, int]
         await d.press("h")
         await d.until(lambda: isinstance(d.app.screen, HistoryScreen))
         await d.until(lambda: "a31bc" in d.text("HistoryList"))
-        (row,) = [line for line in d.text("HistoryList").splitlines() if "a31bc" in line]
-        assert row.endswith("11s")
-        assert ".0017" in row
+        (shown,) = [line for line in d.text("HistoryList").splitlines() if "a31bc" in line]
+        assert shown.endswith("11s")
+        assert ".0017" in shown
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -113,6 +115,25 @@ async def test_no_list_draws_beyond_its_width(desk: Open, size: tuple[int, int])
                     assert used <= max(view.row_width, 20), (key, view, view.row_at(index))
             await d.press("escape")
             await d.settled()
+
+
+async def test_rows_laid_out_before_their_width_is_known_are_not_shown(desk: Open) -> None:
+    async with desk():
+        view = LineView()
+        view.show_rows([row("laid out for no width")])
+        assert not view.render_line(0).text.strip()
+
+
+async def test_the_names_of_columns_stand_over_them(desk: Open, engine: FakeEngine) -> None:
+    async with desk(size=(140, 45)) as d:
+        await d.press("2", "2")
+        await d.until(lambda: isinstance(d.app.screen, TiersScreen))
+        for width in (140, 100, 60, 140):
+            await d.pilot.resize_terminal(width, 45)
+            await d.settled()
+            head = d.app.screen.query_one(ListHead).line().text
+            rows = d.text("TierTable").splitlines()
+            assert head.rindex("price") + 5 == rows[0].index(".21") + 3
 
 
 async def test_a_filter_is_typed_with_room_for_it(desk: Open) -> None:

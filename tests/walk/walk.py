@@ -86,7 +86,7 @@ def steps(wide: bool) -> Sequence[Step]:
         Step("savings-figures", ("i",), r"this session|all time|No saving yet"),
         Step("savings-end", ("G",), r"Savings ──"),
         Step("savings-back", ("Escape",), HOME, gone="i formula"),
-        Step("workers", ("W",), r"glm +(ready +)?glm-5"),
+        Step("workers", ("W",), r"glm +\w+ .*glm-5|glm +glm-5"),
         Step("workers-back", ("Escape",), HOME, gone="Workers ──"),
         Step("agent", (), r"/kind:agent", typed="1/kind:agent\r"),
         Step("agent-runs", (), r"glm"),

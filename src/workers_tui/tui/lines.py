@@ -79,6 +79,8 @@ class LineView(ScrollView, can_focus=True):
         self._inks: dict[str, Style] = {}
         self._own: Style | None = None
         self.cursor = 0
+        self._sized = False
+        """Whether its width is known; rows laid out before are shown by nobody."""
 
     @property
     def row_count(self) -> int:
@@ -156,7 +158,7 @@ class LineView(ScrollView, can_focus=True):
         if width != self._drawn_width:
             self._strips.clear()
             self._drawn_width = width
-        if index >= self.row_count:
+        if index >= self.row_count or not self._sized:
             return Strip.blank(self.size.width, self._base())
         strip = self._strips.get(index)
         if strip is None:
@@ -212,6 +214,9 @@ class LineView(ScrollView, can_focus=True):
 
     def on_resize(self) -> None:
         """The width changed: rows are drawn anew and the scroll range with them."""
+        if not self._sized:
+            self._sized = True
+            self.redraw_all()
         self.rows_resized()
 
     def on_focus(self) -> None:

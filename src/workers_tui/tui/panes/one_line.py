@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rich.segment import Segment
 from textual.app import RenderResult
 from textual.strip import Strip
@@ -27,3 +29,15 @@ class OneLine(Widget):
     def plain_strip(self, text: str) -> Strip:
         """A strip in the widget's own style."""
         return Strip([Segment(text, self.rich_style)])
+
+
+class ListHead(OneLine):
+    """The names of a list's columns, which are asked for whenever they are drawn."""
+
+    def __init__(self, names: Callable[[], str]) -> None:
+        super().__init__()
+        self._names = names
+
+    def line(self) -> Strip:
+        """The names as the list's present width has them."""
+        return self.plain_strip(self._names())

@@ -38,12 +38,10 @@ class TierTable(TierList):
 
     ALWAYS_SHOWS_CURSOR: ClassVar[bool] = True
 
-    def head(self) -> Row:
+    def head(self) -> str:
         """The names of the columns."""
         figures = "".join(f"{name:>{width}}" for name, width in self._figures())
-        return row(
-            (f" {safe.fit('tier', NAME)}{safe.fit('model', self._model())}{figures}", "head")
-        )
+        return f" {safe.fit('tier', NAME)}{safe.fit('model', self._model())}{figures}"
 
     def _figures(self) -> Sequence[tuple[str, int]]:
         room = self.row_width - NAME - 22

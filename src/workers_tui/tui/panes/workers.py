@@ -61,6 +61,8 @@ class WorkerList(LineView):
 
     def head(self) -> str:
         """The names of the columns."""
+        if not self.identities:
+            return ""
         figures = f"{'runs':>{RUNS}}{'jobs':>{JOBS}}{'this month':>{SPENT}}"
         names = (safe.fit("   worker", NAME + 4), safe.fit("state", self._state()))
         return "".join((*names, safe.fit("models", self._room()), figures))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
-from textual.widgets import Static
 
 from workers_tui.engine.board import Key, Topic
 from workers_tui.tui import safe, words
@@ -17,6 +16,7 @@ from workers_tui.tui.key_queue import asks
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.lines import LineView
 from workers_tui.tui.panes.frame import Frame
+from workers_tui.tui.panes.one_line import ListHead
 from workers_tui.tui.panes.tier_table import FieldList, TierTable, read_field
 from workers_tui.tui.screens.moves import Moves
 from workers_tui.tui.screens.settings_verbs import SettingsVerbs
@@ -36,13 +36,9 @@ class TiersScreen(SettingsVerbs, Moves):
     def body(self) -> ComposeResult:
         """Table and fields."""
         with Container(id="columns"):
-            yield Frame(
-                "Tiers",
-                Static(id="head"),
-                TierTable(id="table"),
-                id="tiers",
-                corners=("top", "top"),
-            )
+            table = TierTable(id="table")
+            head = ListHead(table.head)
+            yield Frame("Tiers", head, table, id="tiers", corners=("top", "top"))
             yield Frame("Fields", FieldList(id="fields"), id="tier", corners=("seam", "seam"))
 
     def on_mount(self) -> None:
@@ -71,15 +67,6 @@ class TiersScreen(SettingsVerbs, Moves):
         elif config is not None:
             frame.tell(str(config.path), note=picks)
         self._show_fields()
-        self.call_after_refresh(self._show_head)
-
-    def _show_head(self) -> None:
-        ((text, _),) = self.query_one(TierTable).head()
-        self.query_one("#head", Static).update(text)
-
-    def on_resize(self) -> None:
-        """The head follows the table's columns."""
-        self.call_after_refresh(self._show_head)
 
     @on(LineView.Moved, "#table")
     def _show_fields(self) -> None:

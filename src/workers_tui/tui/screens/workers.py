@@ -7,13 +7,13 @@ from collections.abc import Set as AbstractSet
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
-from textual.widgets import Static
 
 from workers_tui.engine.board import Key, Topic
 from workers_tui.tui import safe, words
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.lines import LineView
 from workers_tui.tui.panes.frame import Frame
+from workers_tui.tui.panes.one_line import ListHead
 from workers_tui.tui.panes.workers import WorkerFacts, WorkerList
 from workers_tui.tui.screens.moves import Moves
 
@@ -26,19 +26,15 @@ class WorkersScreen(Moves):
     def body(self) -> ComposeResult:
         """List and facts."""
         with Container(id="columns"):
-            yield Frame(
-                "Workers", Static(id="head"), WorkerList(), id="workers", corners=("top", "top")
-            )
+            listed = WorkerList()
+            head = ListHead(listed.head)
+            yield Frame("Workers", head, listed, id="workers", corners=("top", "top"))
             yield Frame("Worker", WorkerFacts(), id="worker", corners=("seam", "seam"))
 
     def on_mount(self) -> None:
         """The list has the focus."""
         self.query_one(WorkerList).focus()
         self._show_workers()
-
-    def on_resize(self) -> None:
-        """The head follows the columns."""
-        self.call_after_refresh(self._show_head)
 
     def hidden_hints(self) -> AbstractSet[str]:
         """Nothing to open without a worker."""
@@ -62,10 +58,6 @@ class WorkersScreen(Moves):
         self._show_facts()
         self.update_hints()
 
-    def _show_head(self) -> None:
-        listed = self.query_one(WorkerList)
-        self.query_one("#head", Static).update(listed.head() if listed.identities else "")
-
     @on(LineView.Moved)
     def _show_facts(self) -> None:
         worker = self.query_one(WorkerList).selected
@@ -75,7 +67,7 @@ class WorkersScreen(Moves):
         self.set_class(worker is None, "-alone")
         if worker is not None:
             frame.tell(worker.state, name=safe.one_line(worker.name))
-        self._show_head()
+        self.query_one(ListHead).refresh()
 
     @on(LineView.Chosen)
     def action_open(self) -> None:
