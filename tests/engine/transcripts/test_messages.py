@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.engine.transcript_kit import Tree, line, sums_of, usage
 
 from workers_tui.engine.transcripts.scan import scan
+from workers_tui.engine.transcripts.transcript_lines import seconds
 
 
 @pytest.fixture
@@ -161,3 +162,21 @@ def test_of_files_read_together_the_one_that_ended_first_keeps_the_message(tree:
     os.utime(first, (1000, 1000))
     os.utime(second, (2000, 2000))
     assert [row.session for row in tree.scan().rows] == ["s1"]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("2026-06-10T12:00:05.712Z", 5),
+        ("2026-06-10T12:00:05Z", 5),
+        ("2026-06-10T14:00:05.7+02:00", 5),
+        ("2026-06-10T11:59:59.999999999Z", -1),
+    ],
+)
+def test_times_with_any_fraction_and_zone_are_moments(written: str, meant: int) -> None:
+    assert seconds(written) - seconds("2026-06-10T12:00:00.000Z") == meant
+
+
+@pytest.mark.parametrize("written", ["", "soon", "2026-06-10T25:00:00Z", "2026-13-01"])
+def test_a_time_that_makes_no_sense_is_none(written: str) -> None:
+    assert seconds(written) == 0

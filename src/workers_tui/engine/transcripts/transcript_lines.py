@@ -6,7 +6,7 @@ and by type; what it says leaves as small values without text of the user.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import blake2b
 from struct import Struct
 from typing import Annotated, Any
@@ -208,24 +208,14 @@ def hashed(text: str) -> int:
 _signed = Struct("<q").unpack
 
 
-_hours: dict[str, int] = {}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def seconds(timestamp: str) -> int:
     """Seconds since 1970 of an ISO time; 0 when it makes no sense."""
     try:
-        if timestamp[-1:] == "Z" and timestamp[13:14] == ":":
-            hour = _hours.get(timestamp[:13])
-            if hour is None:
-                hour = _hours[timestamp[:13]] = _parsed(timestamp[:13] + ":00:00Z")
-            return hour + 60 * int(timestamp[14:16]) + int(timestamp[17:19])
-        return _parsed(timestamp)
+        moment = datetime.fromisoformat(timestamp)
+        since = (moment if moment.tzinfo else moment.astimezone()) - _EPOCH
     except (ValueError, OverflowError):
         return 0
-
-
-def _parsed(timestamp: str) -> int:
-    if len(_hours) > 10_000:
-        _hours.clear()
-    moment = datetime.fromisoformat(timestamp)
-    return int(moment.timestamp() if moment.tzinfo else moment.astimezone().timestamp())
+    return since.days * 86_400 + since.seconds
