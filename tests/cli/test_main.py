@@ -104,3 +104,17 @@ def test_a_directory_that_cannot_be_made_is_one_line(
     assert main(["worker", "create", "glm", "--preset", "zai"]) == 1
     said = capsys.readouterr().err
     assert said == "workers-tui: /nowhere/workers cannot be used: Read-only file system\n"
+
+
+@pytest.mark.parametrize("command", ["doctor", "run x", "connect --dry-run"])
+def test_a_current_directory_that_is_gone_is_said_in_a_line(tmp_path: Path, command: str) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"rmdir {gone}; exec {sys.executable} -P -m workers_tui {command}"],
+        cwd=gone, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "workers-tui: the current directory is gone; change to another one"
+    ]

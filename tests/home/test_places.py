@@ -27,3 +27,9 @@ def test_without_it_the_platforms_directories_are_used() -> None:
     home = find_home({})
     assert home.config == Path(platformdirs.user_config_dir(APP))
     assert home.state == Path(platformdirs.user_state_dir(APP))
+
+
+@pytest.mark.skipif(sys.platform in {"darwin", "win32"}, reason="has no such variables")
+def test_a_relative_xdg_directory_is_ignored_as_its_specification_says() -> None:
+    relative = {"XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "./config"}
+    assert find_home(relative) == find_home({})

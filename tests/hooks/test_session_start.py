@@ -104,6 +104,7 @@ def places() -> Iterator[dict[str, str]]:
     yield {}
     yield {"XDG_STATE_HOME": "/x/state"}
     yield {"XDG_CONFIG_HOME": "/x/config"}
+    yield {"XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "./config"}
     yield {"WORKERS_HOME": "/x/flat"}
     yield {"WORKERS_HOME": "~/flat"}
     yield {"WORKERS_HOME": "relative"}

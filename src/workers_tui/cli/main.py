@@ -146,6 +146,9 @@ def main(argv: list[str] | None = None) -> int:
 
 def ended_by(error: Exception) -> int:
     """Say what nobody foresaw: the machine refused, or a defect of ours."""
+    if isinstance(error, FileNotFoundError) and not has_current_directory():
+        click.echo("workers-tui: the current directory is gone; change to another one", err=True)
+        return FAILED
     import logging  # late: what ends well without a log starts sooner
 
     if isinstance(error, OSError) and error.errno in MACHINE_REFUSES:
@@ -153,6 +156,15 @@ def ended_by(error: Exception) -> int:
     if not logging.root.handlers:
         raise error  # before there is a log, the traceback is all there is
     return own_defect(error)
+
+
+def has_current_directory() -> bool:
+    """False when somebody removed it under the shell."""
+    try:
+        os.getcwd()  # noqa: PTH109 - the same, and it says what is asked
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def refused_by_machine(error: OSError) -> int:

@@ -108,10 +108,16 @@ def _config_dir(environ: Mapping[str, str]) -> Path:
         return Path.home() / "Library" / "Application Support" / APP
     if sys.platform == "win32":
         return Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / APP
-    return Path(environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / APP
+    return (_xdg("XDG_CONFIG_HOME", environ) or Path.home() / ".config") / APP
 
 
 def _state_dir(environ: Mapping[str, str]) -> Path:
     if sys.platform in {"darwin", "win32"}:
         return _config_dir(environ)
-    return Path(environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / APP
+    return (_xdg("XDG_STATE_HOME", environ) or Path.home() / ".local" / "state") / APP
+
+
+def _xdg(name: str, environ: Mapping[str, str]) -> Path | None:
+    """A directory of the XDG specification, which says that a relative one must be ignored."""
+    path = Path(environ.get(name, ""))
+    return path if path.is_absolute() else None

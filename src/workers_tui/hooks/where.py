@@ -23,14 +23,19 @@ def state_dir(environ: Mapping[str, str]) -> str:
     if sys.platform == "win32":
         base = environ.get("LOCALAPPDATA") or _home("AppData", "Local")
         return os.path.join(base, "workers-tui")
-    return os.path.join(environ.get("XDG_STATE_HOME") or _home(".local", "state"), "workers-tui")
+    return os.path.join(_xdg("XDG_STATE_HOME", environ) or _home(".local", "state"), "workers-tui")
 
 
 def config_dir(environ: Mapping[str, str]) -> str:
     """What `home.places.find_home(environ).config` says."""
     if environ.get("WORKERS_HOME") or sys.platform in ("darwin", "win32"):
         return state_dir(environ)
-    return os.path.join(environ.get("XDG_CONFIG_HOME") or _home(".config"), "workers-tui")
+    return os.path.join(_xdg("XDG_CONFIG_HOME", environ) or _home(".config"), "workers-tui")
+
+
+def _xdg(name: str, environ: Mapping[str, str]) -> str:
+    path = environ.get(name, "")
+    return path if os.path.isabs(path) else ""
 
 
 def _home(*parts: str) -> str:
