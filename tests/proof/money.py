@@ -89,13 +89,6 @@ CAP = (
         (BUDGET + "test_a_reservation_that_is_cancelled_leaves_no_hold",),
     ),
     Promise(
-        "at midnight a waiting request goes on with the new day's money",
-        "engine/spending/budget.py",
-        "self._clock.sleep(min(LOOK_AGAIN, left))",
-        "self._clock.sleep(10**9)",
-        (BUDGET + "test_midnight_lets_a_waiting_request_go_on_the_new_day",),
-    ),
-    Promise(
         "a clock that moves back does not open the cap again",
         "engine/store/days.py",
         "day = max(clock_day, booked) if booked is not None and booked <= limit else clock_day",

@@ -10,6 +10,7 @@ import pytest
 from tests.server.conftest import client_of
 from tests.server.fake_engine import FakeEngine
 
+from workers_tui.home.server_record import read_token
 from workers_tui.server import web
 from workers_tui.server.host import Host
 
@@ -78,7 +79,49 @@ async def test_a_second_head_on_one_connection_is_not_waited_for(host: Host, rud
 
 async def test_a_body_that_was_refused_is_not_waited_for(host: Host, rude: Streams) -> None:
     rude[1].write(head(host, "content-length: 1000000000"))
-    assert (await closed(rude)).startswith(b"HTTP/1.1 401")
+    assert (await rude[0].readuntil(b"\r\n")).startswith(b"HTTP/1.1 401")
+    await closed(rude)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        ("content-length: 1000", b'{"jsonrpc"'),
+        ("content-length: 4000000000", b"{"),
+        ("transfer-encoding: chunked", b"ffffff\r\n{"),
+        ("transfer-encoding: chunked", b"5\r\n[[[[[\r\n"),
+    ],
+)
+async def test_a_body_that_breaks_off_leaves_nothing_open(
+    host: Host, rude: Streams, body: tuple[str, bytes]
+) -> None:
+    token = f"authorization: Bearer {read_token(host.engine.home)}"
+    kind = "content-type: application/json\r\naccept: application/json, text/event-stream"
+    before = host.traffic.last
+    rude[1].write(head(host, token, kind, "mcp-session-id: x", body[0]) + body[1])
+    async with asyncio.timeout(5):
+        while host.traffic.last == before:  # noqa: ASYNC110 - nothing rings for it
+            await asyncio.sleep(0.01)
+        rude[1].transport.abort()
+        while host.traffic.open:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    async with client_of(host) as client:
+        assert not (await client.call_tool("delegate", {"task": "t"})).is_error
+
+
+async def test_more_than_was_promised_is_no_second_call(
+    host: Host, engine: FakeEngine, rude: Streams
+) -> None:
+    token = f"authorization: Bearer {read_token(host.engine.home)}"
+    rude[1].write(
+        head(host, token, "content-length: 2") + b"{}GET /mcp HTTP/1.1\r\nhost: x\r\n\r\n"
+    )
+    said = b""
+    async with asyncio.timeout(5):
+        while said.count(b"HTTP/1.1 ") < 2:
+            said += await rude[0].read(4096)
+    assert said.count(b"HTTP/1.1 4") == 2
+    assert engine.asked == []
 
 
 async def test_a_client_with_a_call_is_waited_for(host: Host, engine: FakeEngine) -> None:
