@@ -147,7 +147,11 @@ def test_the_table_and_the_explanation_say_what_bends_the_figures(program: Progr
 
 
 def test_names_out_of_transcripts_are_never_executed_by_the_terminal(program: Program) -> None:
-    evil = {"model": "evil\x1b[31m\nname", "sessionId": "s\x1b]0;x\x07", "cwd": "/home/\x1b[2J"}
+    evil: dict[str, Any] = {
+        "model": "evil\x1b[31m\nname",
+        "sessionId": "s\x1b]0;x\x07",
+        "cwd": "/home/\x1b[2J",
+    }
     Tree(program.root).write(line(**evil))
     for arguments in (["--by", "model"], ["--by", "session"], ["--by", "project"], ["--explain"]):
         for text in (program.text(*arguments), program.text("--csv", *arguments)):
@@ -221,6 +225,26 @@ def test_a_worker_that_is_used_by_hand_joins_the_session_that_was_open(program: 
     told = program.json()["savings"]
     assert (told["worker_fresh_tokens"], told["all_fresh_tokens"]) == (115, 345)
     assert (told["sessions"], told["percent"]) == (1, 33.33)
+
+
+def test_a_damaged_index_is_built_anew_and_told(program: Program, tmp_path: Path) -> None:
+    Tree(program.root).write(line())
+    program.json()
+    index = tmp_path / "home" / "index.db"
+    index.write_bytes(b"SQLite format 3\0" + bytes(range(256)) * 64)
+    found = program.json()
+    assert found["manager"]["messages"] == 1
+    assert "damaged" in found["files"]["unreadable"][0]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_without_an_index_nothing_is_written(program: Program, tmp_path: Path) -> None:
+    Tree(program.root).write(line())
+    tmp_path.chmod(0o500)
+    try:
+        assert program.json("--no-index")["manager"]["messages"] == 1
+    finally:
+        tmp_path.chmod(0o700)
 
 
 def test_nothing_at_all_is_no_error(program: Program) -> None:

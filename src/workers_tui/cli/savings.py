@@ -19,6 +19,7 @@ from workers_tui.engine.errors import WrongUse
 from workers_tui.engine.transcripts.savings_gather import gather, gather_without_index, was_read
 from workers_tui.engine.transcripts.savings_report import BY, Report, group_json, report_json
 from workers_tui.engine.transcripts.transcript_files import find_sources
+from workers_tui.home.places import find_home
 
 
 def _day(ctx: click.Context, param: click.Parameter, value: str | None) -> date | None:  # noqa: ARG001 - click asks so
@@ -68,7 +69,7 @@ def savings(
     root = workers_root or Path(
         os.environ.get("CLAUDE_WORKERS_ROOT") or Path.home() / ".claude-workers"
     )
-    home = options.place()
+    home = find_home(flat=options.home) if no_index else options.place()
     for directory in (*claude_dirs, *([workers_root] if workers_root else [])):
         if not directory.is_dir() and not was_read(home, directory):
             raise WrongUse(
@@ -101,6 +102,6 @@ def _print_csv(report: Report) -> None:
     writer = csv.DictWriter(sys.stdout, columns, lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        names = {name: printable(row[name]) for name in ("key", "path") if name in row}
-        unpriced = " ".join(map(printable, row["unknown_price_models"]))
-        writer.writerow({**row, **names, "unknown_price_models": unpriced})
+        unpriced = " ".join(row["unknown_price_models"])
+        shown = {**row, "unknown_price_models": unpriced}.items()
+        writer.writerow({n: printable(v) if isinstance(v, str) else v for n, v in shown})

@@ -26,7 +26,7 @@ from workers_tui.engine.transcripts.index import MIGRATIONS
 from workers_tui.engine.transcripts.indexer import Refreshed
 from workers_tui.engine.transcripts.job_savings import JobSaving
 from workers_tui.engine.transcripts.notices import notices_of
-from workers_tui.engine.transcripts.savings_gather import gather
+from workers_tui.engine.transcripts.savings_gather import damage_told, gather
 from workers_tui.engine.transcripts.savings_report import report_json
 from workers_tui.engine.transcripts.savings_steps import Steps
 from workers_tui.engine.transcripts.savings_store import was_tried
@@ -97,6 +97,8 @@ class TranscriptFollower:
         """Follow until cancelled. Raises StoreError when the index cannot be used."""
         index = await Store.open(self._options.home.index_db, MIGRATIONS, durable=False)
         try:
+            for text in damage_told(index.set_aside):
+                self._events.tell("savings", text, level=Level.WARNING)
             index.on_foreign_commit(self._sums_moved.set)
             steps = await asyncio.to_thread(self._begin, index, asyncio.get_running_loop())
             await self._fold_jobs(steps)

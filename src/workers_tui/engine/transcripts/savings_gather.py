@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from sqlite3 import Connection, connect
+from sqlite3 import Error as SQLiteError
 from typing import TypeVar
 
 from workers_tui.engine.errors import StoreError
@@ -47,15 +48,15 @@ def gather(
     workers_root: Path | None = None,
 ) -> Report:
     """Bring the index up to date and fold it. Raises StoreError."""
-    store_file.prepare(home.index_db, MIGRATIONS)
-    with contextlib.closing(store_file.connect(home.index_db, durable=False)) as conn:
+    aside = store_file.prepare(home.index_db, MIGRATIONS)
+    with _opened(home.index_db) as conn:
         transact = _transactions(conn)
         indexer = Indexer(transact, sources)
         if workers_root is not None:
             transact(lambda conn: older_history.take_in(conn, workers_root))
         done = indexer.refresh()
         ids = list(indexer.ids.values())
-        facts = Facts(unreadable=done.unreadable)
+        facts = Facts(unreadable=done.unreadable + damage_told(aside))
         first = since.toordinal() if since else 0
         axis = by if by in {"session", "project"} else ""
         facts.rows = index_query.cell_rows(conn, ids, by=axis, since=first)
@@ -67,12 +68,31 @@ def gather(
     return build(facts, prices, by=by)
 
 
+def damage_told(aside: Path | None) -> list[str]:
+    """What the user should know when the index was damaged."""
+    if aside is None:
+        return []
+    return [f"{aside}: damaged, built anew; files that were deleted since are only in it"]
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Connection]:
+    """A connection, closed at the end; its errors say what the user can do."""
+    try:
+        with contextlib.closing(store_file.connect(path, durable=False)) as conn:
+            yield conn
+    except SQLiteError as error:
+        if store_file.is_damage(error):
+            store_file.mark_damaged(path)
+        raise store_file.store_error(error, path) from error
+
+
 def was_read(home: Home, directory: Path) -> bool:
     """Whether the index has history of a directory, or of one in it, that may be gone by now."""
     if not home.index_db.exists():
         return False
     root = os.path.realpath(directory)
-    with contextlib.closing(store_file.connect(home.index_db, durable=False)) as conn:
+    with _opened(home.index_db) as conn:
         found = conn.execute(
             "SELECT 1 FROM source WHERE root = ? OR substr(root, 1, ?) = ?",
             (root, len(root) + 1, f"{root}/"),
@@ -147,7 +167,8 @@ def _transaction(conn: Connection) -> Iterator[None]:
         yield
         conn.execute("COMMIT")
     except BaseException:
-        conn.execute("ROLLBACK")
+        with contextlib.suppress(SQLiteError):  # what went wrong may have ended it
+            conn.execute("ROLLBACK")
         raise
 
 
@@ -176,7 +197,7 @@ def _take_store(home: Home, facts: Facts, since: date | None) -> None:
     from workers_tui.engine.spending.schema import STORE_MIGRATIONS
     from workers_tui.engine.transcripts.savings_store import delegated_since, jobs_of
 
-    with contextlib.closing(store_file.connect(home.store_db, durable=False)) as conn:
+    with _opened(home.store_db) as conn:
         version = store_file.check_version(conn, len(STORE_MIGRATIONS), home.store_db)
         if version < len(STORE_MIGRATIONS):
             return  # nothing was ever booked with this store, or an engine will bring it up to date
