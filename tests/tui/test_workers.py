@@ -14,7 +14,7 @@ async def test_empty_then_listed_then_the_jobs_of_one(desk: Open, engine: FakeEn
     async with desk() as d:
         await d.press("W")
         await d.until(lambda: "workers-tui worker create" in d.text("WorkerList"))
-        assert not d.app.screen.query_one("#worker").display, "no facts without a worker"
+        assert not d.app.screen.query_one("#worker").size, "no facts without a worker"
         problem = "it has no key: `workers-tui worker set-key` gives it one"
         engine.board.put(Key(Topic.WORKER, "glm"), worker())
         engine.board.put(Key(Topic.WORKER, "kimi"), worker("kimi", state="broken", problem=problem))
@@ -30,6 +30,14 @@ async def test_empty_then_listed_then_the_jobs_of_one(desk: Open, engine: FakeEn
         await d.until(lambda: engine.asked[-1] == ("list", {"worker": "kimi", "limit": 200}))
         await d.press("escape", "escape", "escape")
         await d.until(lambda: bool(d.app.screen.query("#job-list")))
+
+
+async def test_the_smallest_screen_has_room_for_the_list(desk: Open, engine: FakeEngine) -> None:
+    engine.board.put(Key(Topic.WORKER, "glm"), worker())
+    async with desk(size=(60, 15)) as d:
+        await d.press("W")
+        await d.until(lambda: "glm" in d.text("WorkerList"))
+        assert d.app.screen.query_one("WorkerList").size.height >= 8
 
 
 async def test_a_worker_removed_beside_us_goes(desk: Open, engine: FakeEngine) -> None:

@@ -63,7 +63,6 @@ class WorkersScreen(Moves):
         worker = self.query_one(WorkerList).selected
         self.query_one(WorkerFacts).show(worker)
         frame = self.query_one("#worker", Frame)
-        frame.display = worker is not None
         self.set_class(worker is None, "-alone")
         if worker is not None:
             frame.tell(worker.state, name=safe.one_line(worker.name))
