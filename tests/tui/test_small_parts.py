@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -10,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.tui.fakes import make_job
 
-from workers_tui.engine.jobs.job import JobState
+from workers_tui.engine.jobs.job import JobKind, JobState
 from workers_tui.home.places import Home
 from workers_tui.tui import filters, pager
 from workers_tui.tui.keymap import DEEDS, read_keymap
 from workers_tui.tui.live_text import LiveText
 from workers_tui.tui.memory import Memory
+from workers_tui.tui.panes.jobs import agent_line
 from workers_tui.tui.rates import Rates
 from workers_tui.tui.screens.settings_verbs import cap_typed, read_cap
 from workers_tui.tui.undo import Undo
@@ -136,6 +138,14 @@ def test_a_cap_is_edited_to_its_last_digit(cap: str, typed: str) -> None:
 def test_a_comma_that_can_mean_two_things_is_refused(typed: str) -> None:
     with pytest.raises(ValueError, match="a comma can mean both"):
         read_cap(typed)
+
+
+def test_what_an_agent_did_is_counted_once() -> None:
+    agent = make_job("m2qx4", JobState.DONE, kind=JobKind.AGENT, worker="glm", turns=3)
+    done = replace(agent, tool_calls=2, last_action="2 tool calls, denied: Write x")
+    assert agent_line(done) == "glm · turn 3 · 2 tool calls, denied: Write x"
+    working = replace(agent, tool_calls=2, last_action="Edit pages.py")
+    assert agent_line(working) == "glm · turn 3 · 2 tool calls · Edit pages.py"
 
 
 def test_every_deed_has_help_that_is_a_sentence() -> None:

@@ -90,7 +90,7 @@ def steps(wide: bool) -> Sequence[Step]:
         Step("workers-back", ("Escape",), HOME, gone="Workers ──"),
         Step("agent", (), r"/kind:agent", typed="1/kind:agent\r"),
         Step("agent-runs", (), r"glm"),
-        Step("agent-steps", ("g", "Enter"), r"Steps ──(?s:.*)note +start"),
+        Step("agent-steps", ("g", "Enter"), r"Steps ── s shows the output"),
         Step("agent-output", ("s",), r"Output ── s shows the steps"),
         Step("agent-back", ("Escape",), HOME, gone="s shows the"),
         Step("agent-all", ("Escape",), HOME, gone="/kind:agent"),

@@ -250,9 +250,11 @@ def agent_line(job: Job) -> str:
     """What an agent has done so far: `glm · turn 4 · 7 tool calls · Edit app/pages.py`."""
     if job.kind is not JobKind.AGENT:
         return ""
-    calls = [words.plural(job.tool_calls, "tool call")] if job.tool_calls else []
-    last = [safe.one_line(job.last_action)] if job.last_action else []
-    return " · ".join([worker(job), *calls, *last])
+    calls = words.plural(job.tool_calls, "tool call") if job.tool_calls else ""
+    last = safe.one_line(job.last_action or "")
+    if calls and last.startswith(calls):  # the last words on an ended run count them, too
+        calls = ""
+    return " · ".join(part for part in (worker(job), calls, last) if part)
 
 
 def headline(job: Job, now: datetime) -> str:
