@@ -118,3 +118,13 @@ def test_a_current_directory_that_is_gone_is_said_in_a_line(tmp_path: Path, comm
     assert done.stderr.splitlines() == [
         "workers-tui: the current directory is gone; change to another one"
     ]
+
+
+@pytest.mark.parametrize("mask", ["000", "777"])
+def test_any_umask_leaves_the_home_to_the_user_alone(tmp_path: Path, mask: str) -> None:
+    home = tmp_path / "home"
+    shell = f"umask {mask}; exec {sys.executable} -m workers_tui --home {home} jobs"
+    subprocess.run(["/bin/sh", "-c", shell], check=True, capture_output=True, timeout=60)
+    for path in (home, *home.rglob("*")):
+        wanted = 0o700 if path.is_dir() else 0o600
+        assert path.stat().st_mode & 0o777 == wanted, path

@@ -125,6 +125,7 @@ def workers_tui(ctx: click.Context, /, **options: Any) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run a command; return its exit code (contract 4.1), never a traceback."""
     reconfigure_output()
+    let_owner_in()
     try:
         result = workers_tui.main(args=argv, prog_name="workers-tui", standalone_mode=False)
     except WorkersError as error:
@@ -187,6 +188,12 @@ def own_defect(defect: Exception) -> int:
     said = " ".join(f"{type(defect).__name__}: {defect}".split())
     click.echo(f"workers-tui: ended by an error of its own ({said}); the log says more", err=True)
     return FAILED
+
+
+def let_owner_in() -> None:
+    """A umask may keep others out of what we make, but not the user: nothing would work."""
+    mask = os.umask(0o077)
+    os.umask(mask & 0o077)
 
 
 def reconfigure_output() -> None:
