@@ -7,7 +7,6 @@ loaded in threads by the two functions given to the screen.
 from __future__ import annotations
 
 import asyncio
-import gc
 import io
 import os
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from workers_tui.cli.calm import settle_memory
 from workers_tui.cli.common import Options, log_to_file
 from workers_tui.cli.one_heap import share_one_heap
 from workers_tui.home.places import Home
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from workers_tui.tui.ports import Stoppable
 
 FAILED = 1
-CALM = (5_000, 20, 20)
-"""Thresholds of the collector, above Python's own."""
 
 
 def open_dashboard(options: Options) -> int:
@@ -91,16 +89,6 @@ class Wiring:
         )
         settle_memory()
         return server
-
-
-def settle_memory() -> None:
-    """Everything is loaded: what is there now stays, so the collector need not look at it again.
-
-    A full collection over all of Textual and the SDK holds the loop up for a tenth of a second.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*CALM)
 
 
 def run_dashboard(app: DashboardApp) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from workers_tui.cli.calm import settle_memory
 from workers_tui.cli.common import Options, open_engine, run_async
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.errors import WrongUse
@@ -77,6 +78,7 @@ async def _serve(options: Options, kind: Kind, host: str, port: int, project: Pa
         if view is not None and view.message:
             click.echo(f"workers-tui: {view.message}", err=True)
         click.echo(f"listening on {url}")
+        settle_memory()
         await server.gone.wait()
         await server.stop()
         return INTERRUPTED if signal.SIGINT in asked else 0
