@@ -8,7 +8,7 @@ import httpx
 import pytest
 from httpx_sse import EventSource
 
-from workers_tui.simulator.scenario import Behaviour, Rule, Scenario, scenario_of
+from workers_tui.simulator.scenario import CHAT_ONLY, Behaviour, Rule, Scenario, scenario_of
 from workers_tui.simulator.simulator import Simulator
 
 HEADERS = {"x-api-key": "k", "x-claude-code-session-id": "s1"}
@@ -120,3 +120,30 @@ async def test_what_a_rule_caught_can_be_said() -> None:
         found = await events(sim, body('read /a"b'))
     said = "".join(e["delta"]["partial_json"] for e in found if e["type"] == "content_block_delta")
     assert said == '{"file_path": "/a\\"b"}'
+
+
+@pytest.mark.parametrize("fault", sorted(CHAT_ONLY))
+async def test_a_fault_that_it_does_not_have_is_refused(fault: str) -> None:
+    async with (
+        Simulator(Scenario(default=Behaviour(fault=fault))) as sim,
+        httpx.AsyncClient(headers=HEADERS, trust_env=False) as client,
+    ):
+        reply = await client.post(f"{sim.anthropic_url}/v1/messages", json=body())
+    assert reply.status_code == 400
+    assert fault in reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"[" * 100_000, b"5", b'{"model": "m", "messages": 5}', b"\xff",
+        b'{"model": "m", "messages": [{"role": "user", "content": 7}], "max_tokens": [1]}',
+        b'{"model": "m", "messages": [{"role": "user", "content": []}], "tools": 5}',
+    ],
+    ids=range(6),
+)  # fmt: skip
+async def test_nonsense_is_answered(raw: bytes) -> None:
+    async with Simulator() as sim, httpx.AsyncClient(headers=HEADERS, trust_env=False) as client:
+        reply = await client.post(f"{sim.anthropic_url}/v1/messages", content=raw)
+    assert reply.status_code in {200, 400}
+    assert reply.json()["type"] in {"message", "error"}

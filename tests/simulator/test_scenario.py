@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from workers_tui.simulator.scenario import (
     FAULTS,
     Behaviour,
     Picker,
+    Scenario,
     directive,
     scenario_of,
 )
@@ -64,3 +67,30 @@ def test_what_is_unknown_is_named_with_what_there_is(raw: dict[str, object]) -> 
         scenario_of({"default": raw})
     assert "cut" in str(caught.value) or "chunk_chars" in str(caught.value)
     assert "cut" in FAULTS
+
+
+def test_the_documentation_names_every_fault_and_behaviour() -> None:
+    named = set(re.findall(r"`([^`\n]+)`", DOCUMENT.read_text()))
+    assert sorted(FAULTS - named) == []
+    assert sorted({one.name for one in fields(Behaviour)} - named) == []
+    assert sorted({one.name for one in fields(Scenario)} - named) == []
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        [], None, {"rulez": []}, {"rules": {}}, {"rules": [5]}, {"rules": [{"behavior": {}}]},
+        {"rules": [{"when": {"usr": "x"}}]}, {"rules": [{"when": {"user": "("}}]},
+        {"rules": [{"when": {"user": 5}}]}, {"rules": [{"when": {"stream": "yes"}}]},
+        {"rules": [{"times": "2"}]}, {"default": {"first_delay": "soon"}},
+        {"default": {"first_delay": [1]}}, {"default": {"text": 5}},
+        {"default": {"chunk_chars": 0}}, {"default": {"tokens_per_second": -1}},
+        {"default": {"cost": "x"}}, {"default": {"cost": "NaN"}}, {"default": {"headers": 5}},
+        {"default": {"content": [5]}}, {"default": {"content": [{"foo": 1}]}},
+        {"default": {"usage_style": "x"}}, {"default": {"byok": 5}}, {"count_tokens": "maybe"},
+        {"limit": "x"}, {"keys": "abc"}, {"need_key": "no"}, {"seed": "x"},
+    ],
+)  # fmt: skip
+def test_what_a_scenario_cannot_mean_is_refused(raw: Any) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        scenario_of(raw)

@@ -38,7 +38,7 @@ class Request:
         """The body as JSON; None when it is none."""
         try:
             return json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
 

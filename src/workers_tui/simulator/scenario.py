@@ -15,6 +15,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from workers_tui.simulator import scenario_checks as checks
+
 DIRECTIVE = re.compile(r"\[\[sim:\s*([^\]]*)\]\]")
 
 BEFORE_STREAM = frozenset(
@@ -36,6 +38,14 @@ IN_STREAM = frozenset(
     }
 )  # fmt: skip
 """Faults that show while the answer streams."""
+
+CHAT_ONLY = frozenset(
+    {
+        "content-filter", "reasoning-only", "usage-twice", "usage-empty-delta", "no-usage",
+        "no-done", "finish-blank", "cache-hit",
+    }
+)  # fmt: skip
+"""Faults that a Messages answer does not have: `content`, `stop_reason` and `usage_style` do."""
 
 FAULTS = BEFORE_STREAM | IN_STREAM
 
@@ -150,12 +160,11 @@ class Scenario:
 
 def behaviour_of(raw: Mapping[str, Any], base: Behaviour = Behaviour()) -> Behaviour:
     """A behaviour from JSON or a directive; raises ValueError naming what it does not know."""
-    known = {one.name: one for one in fields(Behaviour)}
-    changes: dict[str, Any] = {}
-    for name, value in raw.items():
-        if name not in known:
-            raise ValueError(f"unknown behaviour {name!r}; known: {', '.join(sorted(known))}")
-        changes[name] = _typed(name, value)
+    kinds = {one.name: str(one.type) for one in fields(Behaviour)}
+    given = checks.known("behaviour", raw, list(kinds))
+    changes = {
+        name: checks.fits(name, _typed(name, value), kinds[name]) for name, value in given.items()
+    }
     chosen = replace(base, **changes)
     if chosen.fault and chosen.fault not in FAULTS:
         raise ValueError(f"unknown fault {chosen.fault!r}; known: {', '.join(sorted(FAULTS))}")
@@ -164,11 +173,13 @@ def behaviour_of(raw: Mapping[str, Any], base: Behaviour = Behaviour()) -> Behav
 
 def _typed(name: str, value: Any) -> Any:
     if name == "cost" and value is not None:
-        return Decimal(str(value))
-    if name == "headers" and isinstance(value, Mapping):
+        return checks.dollars(name, value)
+    if name == "headers":
+        if not isinstance(value, Mapping):
+            raise ValueError(f"headers must be an object, not {value!r}")
         return tuple((str(key), str(one)) for key, one in value.items())
     if name == "content":
-        return tuple(value)
+        return checks.blocks(value)
     return _from_text(name, value) if isinstance(value, str) else value
 
 
@@ -185,24 +196,23 @@ def _from_text(name: str, value: str) -> Any:
 
 def scenario_of(raw: Mapping[str, Any]) -> Scenario:
     """A scenario from parsed JSON. Raises ValueError."""
-    default = behaviour_of(raw.get("default", {}))
-    rules = tuple(
-        Rule(
-            behaviour_of(rule.get("behaviour", {}), default),
-            rule.get("when", {}),
-            rule.get("times"),
-        )
-        for rule in raw.get("rules", ())
-    )
-    limit = raw.get("limit")
-    return Scenario(
-        rules=rules,
-        default=default,
-        keys=tuple(raw.get("keys", ())),
-        need_key=raw.get("need_key", True),
-        count_tokens=str(raw.get("count_tokens", "yes")),
-        limit=None if limit is None else Decimal(str(limit)),
-        seed=raw.get("seed"),
+    said = dict(checks.known("setting", raw, [one.name for one in fields(Scenario)]))
+    kinds = {one.name: str(one.type) for one in fields(Scenario)}
+    default = behaviour_of(said.pop("default", {}))
+    rules = tuple(_rule(one, default) for one in checks.listed("rules", said.pop("rules", ())))
+    keys = tuple(map(str, checks.listed("keys", said.pop("keys", ()))))
+    if said.get("limit") is not None:
+        said["limit"] = checks.dollars("limit", said["limit"])
+    rest = {name: checks.fits(name, value, kinds[name]) for name, value in said.items()}
+    return Scenario(rules=rules, default=default, keys=keys, **rest)
+
+
+def _rule(raw: Any, default: Behaviour) -> Rule:
+    said = checks.known("rule", raw, [one.name for one in fields(Rule)])
+    return Rule(
+        behaviour_of(said.get("behaviour", {}), default),
+        checks.conditions(said.get("when", {})),
+        checks.fits("times", said.get("times"), "int | None"),
     )
 
 

@@ -21,7 +21,14 @@ from workers_tui.simulator.bills import BillBook
 from workers_tui.simulator.catalogue import count_tokens
 from workers_tui.simulator.faults import chat_trouble, messages_trouble
 from workers_tui.simulator.http import HttpServer, Reply, Request, asgi, json_reply
-from workers_tui.simulator.scenario import BEFORE_STREAM, Behaviour, Picker, Scenario, directive
+from workers_tui.simulator.scenario import (
+    BEFORE_STREAM,
+    CHAT_ONLY,
+    Behaviour,
+    Picker,
+    Scenario,
+    directive,
+)
 
 PREFIXES = ("/api/v1", "/api/anthropic/v1", "/anthropic/v1", "/v1")
 """Where the same API is found: OpenRouter's path, other providers', the plain one."""
@@ -185,6 +192,9 @@ class Simulator:
             how = self._choose(turn.task, turn.model, turn.seen())
         except ValueError as wrong:
             return messages_trouble(Behaviour(fault="400", message=str(wrong)), "")
+        if how.fault in CHAT_ONLY:
+            why = f"fault {how.fault} is one of chat completions"
+            return messages_trouble(Behaviour(fault="400", message=why), "")
         return await messages.answer(turn, how, self.book, self._cache)
 
     async def _count(self, request: Request) -> Reply:

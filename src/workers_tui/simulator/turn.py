@@ -59,9 +59,11 @@ class Turn:
 
 
 def _blocks(message: Mapping[str, Any], kind: str) -> list[dict[str, Any]]:
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else []
-    return [block for block in blocks if isinstance(block, dict) and block.get("type") == kind]
+    return [block for block in _objects(message.get("content")) if block.get("type") == kind]
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _results_text(blocks: list[dict[str, Any]]) -> str:
@@ -74,7 +76,8 @@ def _plain(message: Mapping[str, Any]) -> str:
 
 def read_turn(raw: dict[str, Any], request: Request) -> Turn:
     """The request's facts; raises ValueError for what the original refuses."""
-    messages = [one for one in raw.get("messages") or [] if isinstance(one, dict)]
+    messages, tools = _objects(raw.get("messages")), _objects(raw.get("tools"))
+    most = raw.get("max_tokens")
     if not messages or not raw.get("model"):
         raise ValueError("messages: at least one message is required")
     users = [one for one in messages if one.get("role") == "user"] or messages
@@ -92,12 +95,12 @@ def read_turn(raw: dict[str, Any], request: Request) -> Turn:
         first_task=next((text for one in users if (text := _plain(one))), ""),
         tool_result=_results_text(results) if results else None,
         answers=frozenset(names.get(block.get("tool_use_id"), "") for block in results),
-        tools=frozenset(str(tool.get("name")) for tool in raw.get("tools") or []),
+        tools=frozenset(str(tool.get("name")) for tool in tools),
         results=sum(len(_blocks(one, "tool_result")) for one in messages),
         system=text_of(raw.get("system")),
         raw=json.dumps(last),
         prompt_tokens=count_tokens(prompt),
-        max_tokens=int(raw.get("max_tokens") or 4096),
+        max_tokens=most if isinstance(most, int) and most > 0 else 4096,
         stream=bool(raw.get("stream")),
         session=request.headers.get("x-claude-code-session-id"),
         agent=request.headers.get("x-claude-code-agent-id"),
