@@ -45,6 +45,8 @@ def _architect(project: Path) -> Scenario:
                 {"when": {"tool_result": ""}, "behaviour": {"text": "the architect has read it"}},
                 use("READ", "Read", file_path=big),
                 use("CAT", "Bash", command=f"cat {big}"),
+                use("QUIET", "Bash", command="cd .\nLC_ALL=C cat big.log 2>/dev/null"),
+                use("PIPE", "Bash", command=f"cat {big} | head -n 2"),
                 use("PART", "Read", file_path=big, limit=3),
                 use("DELEGATE", "mcp__workers__delegate", task="summarise", files=["big.log"]),
                 use("PLUGIN", PLUGIN_DELEGATE, task="summarise", files=["big.log"]),
@@ -147,7 +149,7 @@ async def test_over_http_the_helper_gives_the_token(user: User) -> None:
     assert "✔ Connected" in listed
 
 
-@pytest.mark.parametrize("word", ["READ", "CAT"])
+@pytest.mark.parametrize("word", ["READ", "CAT", "QUIET"])
 async def test_a_read_of_60_kb_is_denied_and_the_model_gets_the_reason(
     user: User, word: str
 ) -> None:
@@ -159,10 +161,11 @@ async def test_a_read_of_60_kb_is_denied_and_the_model_gets_the_reason(
     assert SECRET_LINE not in heard
 
 
-async def test_a_part_of_the_file_is_read_as_ever(user: User) -> None:
+@pytest.mark.parametrize("word", ["PART", "PIPE"])
+async def test_a_part_of_the_file_is_read_as_ever(user: User, word: str) -> None:
     await user.connect()
     async with user.shop.open():
-        await user.ask("PART of it", "--allowedTools", "Read")
+        await user.ask(f"{word} of it", "--allowedTools", "Read,Bash")
     assert SECRET_LINE in user.heard()
 
 
