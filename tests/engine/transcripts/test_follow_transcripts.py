@@ -151,6 +151,20 @@ async def test_appended_lines_and_new_files_show_without_asking(
     assert view.days[-1].manager_fresh == 115
 
 
+async def test_what_is_written_before_the_watches_stand_shows_too(
+    start: Callable[..., Following], tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def deaf(*_: object, **__: object) -> AsyncIterator[set[tuple[int, str]]]:
+        await asyncio.Event().wait()
+        yield set()
+
+    monkeypatch.setattr("watchfiles.awatch", deaf)
+    following = start()
+    await following.ready()
+    tree.add(line("m2", "r2"), name="old")
+    await following.until(lambda view: messages(view) == 2)
+
+
 async def test_a_directory_that_comes_later_is_found(
     home: Home, tmp_path: Path, start: Callable[..., Following], tree: Tree
 ) -> None:

@@ -38,6 +38,8 @@ POLL = 0.4
 """Seconds between looks where no notices come."""
 SWEEP = 60.0
 """Seconds between looks at everything."""
+SURELY = (0.3, 2.0)
+"""Seconds after which watches that are being set up are taken to stand."""
 ROOTS = 2.0
 """Seconds between looks for a directory that came, went or was replaced."""
 
@@ -68,6 +70,7 @@ class Bell:
             while True:
                 await self._rung.wait()
                 await self._rest()
+                self._paths.update(self._written())
                 self._rung.clear()
                 paths, self._paths = self._paths, set()
                 everything, self._all = self._all, False
@@ -122,29 +125,45 @@ class Bell:
             end = self._clock.monotonic() + LIVE_FOR
             while self._clock.monotonic() < end and 0 < len(self._live) <= MOST_LIVE:
                 await self._clock.sleep(LOOK)
-                changed = [path for path, seen in self._live.items() if _stamp(path) != seen]
+                changed = self._written()
                 if changed:
-                    self._note(changed)
                     self.ring(changed)
                     end = self._clock.monotonic() + LIVE_FOR
                     await self._clock.sleep(BETWEEN / 2)  # no ring is due sooner
             self._live.clear()
             self._living.clear()
 
+    def _written(self) -> list[str]:
+        """Files being written that have more than when they were looked at last."""
+        changed = [path for path, seen in self._live.items() if _stamp(path) != seen]
+        self._note(changed)
+        return changed
+
     def _note(self, paths: Iterable[str]) -> None:
         for path in paths:
             self._live[path] = _stamp(path)
-        self._living.set()
+            self._living.set()
 
     async def _listen(self) -> None:
         while True:
             self._roots_moved.clear()
             roots = list(self._there())
             if roots and not any(network_file_system(root) for root in roots):
-                with contextlib.suppress(OSError, RuntimeError):  # no watches left: poll below
+                surely = asyncio.create_task(self._make_sure())
+                try:
                     await self._hear(roots)
                     continue
+                except (OSError, RuntimeError):  # no watches left: poll below
+                    pass
+                finally:
+                    surely.cancel()
             await self._poll()
+
+    async def _make_sure(self) -> None:
+        """Look at everything when the watches must stand: nothing tells what came before them."""
+        for pause in SURELY:
+            await self._clock.sleep(pause)
+            self.ring()
 
     async def _hear(self, roots: Sequence[Path]) -> None:
         """Pass the kernel's notices on until a root comes or goes."""
