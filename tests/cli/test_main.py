@@ -128,3 +128,20 @@ def test_any_umask_leaves_the_home_to_the_user_alone(tmp_path: Path, mask: str) 
     for path in (home, *home.rglob("*")):
         wanted = 0o700 if path.is_dir() else 0o600
         assert path.stat().st_mode & 0o777 == wanted, path
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_no_defect(tmp_path: Path, closed: str) -> None:
+    log, home = tmp_path / "log", tmp_path / "home"
+    shell = f"{sys.executable} -m workers_tui --home {home} doctor {closed}"
+    subprocess.run(
+        ["/bin/sh", "-c", shell],
+        check=False,
+        stdout=log.open("w"),
+        stderr=log.open("a"),
+        timeout=60,
+    )
+    assert "error of its own" not in log.read_text()
+    assert "Traceback" not in log.read_text()
+    written = home / "log"
+    assert not written.is_file() or "a defect of our own" not in written.read_text()

@@ -124,6 +124,7 @@ def workers_tui(ctx: click.Context, /, **options: Any) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command; return its exit code (contract 4.1), never a traceback."""
+    open_closed_streams()
     reconfigure_output()
     let_owner_in()
     try:
@@ -188,6 +189,16 @@ def own_defect(defect: Exception) -> int:
     said = " ".join(f"{type(defect).__name__}: {defect}".split())
     click.echo(f"workers-tui: ended by an error of its own ({said}); the log says more", err=True)
     return FAILED
+
+
+def open_closed_streams() -> None:
+    """Nothing stands for a closed stream, or a file of ours gets its number and what is printed."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - lives until exit
 
 
 def let_owner_in() -> None:
