@@ -73,6 +73,17 @@ def test_a_defect_in_one_call_is_its_answer(
 PING = {"jsonrpc": "2.0", "id": "the call got no answer", "method": "ping"}
 
 
+def test_a_cancelled_call_is_not_answered(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forward(self: Running, _: object) -> Any:
+        self.cancelled = True
+        return {"result": {"content": [{"type": "text", "text": "too late"}]}}
+
+    monkeypatch.setattr(Running, "forward", forward)
+    client.bridge._call(Running(1, CALL))
+    client.ask("next", "ping", {})
+    assert client.hear()["id"] == "next"
+
+
 def test_there_is_an_end_to_calls_at_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bridge_module, "CALLS_AT_ONCE", 2)
     go_on = threading.Event()

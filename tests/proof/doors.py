@@ -131,7 +131,7 @@ FORWARDER = (
         "forwarder/bridge.py",
         "if not running.cancelled:\n            answer",
         "if True:\n            answer",
-        (FORWARDING + "test_a_cancellation_reaches_the_server_that_has_the_call",),
+        (BRIDGE + "test_a_cancelled_call_is_not_answered",),
     ),
     Promise(
         "a new server gets the client's initialize again",
