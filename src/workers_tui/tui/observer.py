@@ -33,9 +33,6 @@ FRAME = 1 / 15
 LONGEST_FRAME = 0.25
 """The same while the loop is busy with streams."""
 
-PATIENCE = 0.05
-"""Seconds that a repaint waits at most while calls are in steps that somebody waits for."""
-
 TOTALS_EVERY = 0.5
 """Seconds between two repaints of totals."""
 
@@ -87,8 +84,6 @@ class Observer:
         try:
             while True:
                 waiting |= await self._changed(watcher, totals_wait=bool(waiting))
-                await engine.board.rush.over(PATIENCE)
-                waiting |= watcher.take()
                 now = time.monotonic()
                 due = self._due(waiting, now)
                 waiting -= due
