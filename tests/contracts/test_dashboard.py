@@ -98,6 +98,7 @@ def test_the_demo_lives_by_itself_and_keeps_nothing(
     program.environ["HTTPS_PROXY"] = program.environ["HTTP_PROXY"] = "http://127.0.0.1:9"
     demo = window("--demo")
     demo.until(lambda: b" running" in demo.seen, "no job runs")
+    demo.until(lambda: b"2 clients" in demo.seen, "its client does not come over HTTP")
     demo.type(b"q")
     demo.until(lambda: b"y/n" in demo.seen or demo.process.poll() is not None, "no question")
     demo.type(b"y")

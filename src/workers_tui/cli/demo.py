@@ -6,7 +6,6 @@ It needs no key and no network, and leaves nothing behind.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import random
@@ -21,35 +20,23 @@ from typing import TYPE_CHECKING, Any
 
 from workers_tui.cli.common import Options
 from workers_tui.cli.dashboard import Wiring, run_dashboard
-from workers_tui.engine.board import Key, Topic
-from workers_tui.engine.errors import StoreUnusable, WorkersError
-from workers_tui.engine.jobs.job import CallRequest, Job, JobKind, Origin, WaitingFor
+from workers_tui.cli.demo_client import PLANTED, SESSIONS, WORKER, keep_asking
+from workers_tui.engine.errors import StoreUnusable
 from workers_tui.home.assets import asset
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home, find_home
-from workers_tui.simulator.demo import AGENT_TASKS, DemoTask, demo_tasks, make_demo_files
+from workers_tui.simulator.demo import make_demo_files
 
 if TYPE_CHECKING:
     from workers_tui.engine.engine import Engine
 
 CAP_USD = 0.8
-PAUSE = (0.3, 2.0)
-"""Seconds between two requests."""
-SESSIONS = ("demo-1", "demo-2")
-AT_ONCE = 7
-"""Jobs that the client lets run or wait before it asks for more."""
-ASK_EVERY = 9
-"""After so many tasks one names a file in which a key is found, unless one still waits."""
-AGENT_EVERY = 6
-"""After so many tasks an agent is started, unless one still works."""
-WORKER, AGENT_MODEL, SMALL_MODEL = "glm", "z-ai/glm-5.3", "z-ai/glm-5.3-flash"
+AGENT_MODEL, SMALL_MODEL = "z-ai/glm-5.3", "z-ai/glm-5.3-flash"
 AGENT_PRICES = {
     AGENT_MODEL: {"input": 0.60, "output": 2.20, "cache_read": 0.11, "cache_write": 0.60},
     SMALL_MODEL: {"input": 0.15, "output": 0.50, "cache_read": 0.03, "cache_write": 0.15},
 }
 """What the simulator charges; on loopback a model without a price costs nothing."""
-PLANTED = "deploy.md"
-SECRET_TASK = DemoTask("Summarise how a release is deployed", "fast", (PLANTED,))
 
 
 def open_demo(options: Options) -> int:
@@ -197,54 +184,8 @@ class DemoServer:
     async def stop(self, reason: str) -> None:
         """End the client first, the simulator last."""
         self._client.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._client
+        await asyncio.wait([self._client])
         await self._server.stop(reason)
         if self._simulator is not None and self._simulator.returncode is None:
             self._simulator.terminate()
             await self._simulator.wait()
-
-
-async def keep_asking(engine: Engine, project: Path) -> None:
-    """Ask for one task after the other, never for too many at once."""
-    dice = random.Random(11)
-    for number, task in enumerate(demo_tasks(), start=1):
-        session = dice.choice(SESSIONS)
-        await _ask(engine, project, session, task)
-        if number % ASK_EVERY == 2 and not any(map(_asks, _open_jobs(engine))):
-            await _ask(engine, project, session, SECRET_TASK)
-        if number % AGENT_EVERY == 3 and not any(map(_is_agent, _open_jobs(engine))):
-            await _start_agent(engine, project, session, dice.choice(AGENT_TASKS))
-        await asyncio.sleep(dice.uniform(*PAUSE))
-        while sum(not _asks(job) for job in _open_jobs(engine)) >= AT_ONCE:  # noqa: ASYNC110 - a demo
-            await asyncio.sleep(0.3)
-
-
-async def _ask(engine: Engine, project: Path, session: str, task: DemoTask) -> None:
-    origin = Origin(roots=(project,), project=str(project), session=session, client="demo")
-    request = CallRequest(task.task, task.tier, task.files, task.write_to, task.max_tokens)
-    with contextlib.suppress(WorkersError):  # refused: the screen shows why, the day goes on
-        await engine.delegate(request, origin)
-
-
-async def _start_agent(engine: Engine, project: Path, session: str, task: str) -> None:
-    # Loaded with the engine, long before.
-    from workers_tui.engine.agents.agent_request import AgentRequest
-
-    origin = Origin(roots=(project,), project=str(project), session=session, client="demo")
-    with contextlib.suppress(WorkersError):  # the cap may be reached
-        await engine.agents.start(AgentRequest(task, worker=WORKER), origin)
-
-
-def _open_jobs(engine: Engine) -> list[Job]:
-    board = engine.board
-    jobs = [board.get(Key(Topic.JOB, name)) for name in board.names(Topic.JOB)]
-    return [job for job in jobs if job is not None and not job.state.ended]
-
-
-def _is_agent(job: Job) -> bool:
-    return job.kind is JobKind.AGENT
-
-
-def _asks(job: Job) -> bool:
-    return job.waiting_for is WaitingFor.APPROVAL
