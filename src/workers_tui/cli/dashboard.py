@@ -33,10 +33,6 @@ FAILED = 1
 
 def open_dashboard(options: Options) -> int:
     """Run the dashboard until the user leaves; return the exit code."""
-    if options.demo:
-        from workers_tui.cli.demo import open_demo  # only the demo needs its parts
-
-        return open_demo(options)
     home, environ = options.place(), dict(os.environ)
     if options.home is not None:  # what is registered from the screen finds the same home
         environ["WORKERS_HOME"] = str(options.home.absolute())

@@ -117,9 +117,16 @@ def workers_tui(ctx: click.Context, /, **options: Any) -> None:
     if ctx.invoked_subcommand is None:
         if not (os.isatty(0) and os.isatty(2)):
             raise WrongUse("the dashboard needs a terminal; `workers-tui serve` needs none")
-        # Textual is loaded only when the dashboard is really wanted.
-        dashboard = import_module("workers_tui.cli.dashboard")
-        ctx.exit(dashboard.open_dashboard(ctx.obj))
+        ctx.exit(open_screen(ctx.obj))
+
+
+def open_screen(options: Options) -> int:
+    """Run the dashboard, or the demo of it; Textual is loaded only when one is really wanted."""
+    if options.demo:
+        code: int = import_module("workers_tui.cli.demo").open_demo(options)
+    else:
+        code = import_module("workers_tui.cli.dashboard").open_dashboard(options)
+    return code
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qs
 
 from workers_tui import __version__
@@ -17,16 +18,35 @@ from workers_tui.home.proof import prove
 from workers_tui.server.gate import Receive, Scope, Send, Token, answer
 
 if TYPE_CHECKING:
-    from workers_tui.server.host import Host
+    from workers_tui.engine.engine import Engine
 
 LATELY = 200
+"""Jobs, newest first, among which those of a call are looked for."""
 DIGITS = re.compile(r"[0-9]{1,18}")
+
+
+class Controlled(Protocol):
+    """The server that these routes tell of and steer."""
+
+    engine: Engine
+    taking: bool
+    """Whether it takes new calls."""
+
+    @property
+    def kind(self) -> str:
+        """`dashboard`, `serve` or `background`; only the last gives way."""
+
+    def hand_over(self) -> int:
+        """Give way; returns how many jobs still run."""
+
+    async def end_call(self, headers: Mapping[str, str], request: int) -> None:
+        """End a forwarder's call by the id under which it sent it."""
 
 
 class Control:
     """Serves /healthz and /control."""
 
-    def __init__(self, host: Host, token: Token) -> None:
+    def __init__(self, host: Controlled, token: Token) -> None:
         self._host = host
         self._token = token
 
