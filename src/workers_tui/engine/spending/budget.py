@@ -20,12 +20,14 @@ from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.clock import Clock
 from workers_tui.engine.errors import BudgetRefused, StoreError, WorkersError
 from workers_tui.engine.jobs.job import JobKind
-from workers_tui.engine.money import Cost, CostSource, Pico, text_usd
+from workers_tui.engine.money import Cost, CostSource, Pico
 from workers_tui.engine.spending import holds, ledger_rows
+from workers_tui.engine.spending.cap_words import why_it_waits, why_refused
 from workers_tui.engine.spending.entry import MOST_PICO, Row, plausible
 from workers_tui.engine.spending.holds import MIGRATIONS, Hold
 from workers_tui.engine.spending.ledger import Entry, Ledger
 from workers_tui.engine.spending.spend import BudgetRules, Spend, look
+from workers_tui.engine.spending.waiting_line import WaitingLine
 from workers_tui.engine.store import facts
 from workers_tui.engine.store.store import Store
 
@@ -37,8 +39,6 @@ OnWait = Callable[[str], Awaitable[None]]
 Also = Callable[[sqlite3.Connection], object]
 """What is written in the same transaction, such as the job's next state."""
 
-LOOK_AGAIN = 30.0
-"""Seconds after which a waiting request looks again although no bell rang."""
 REFRESH_EVERY = 60.0
 
 
@@ -85,10 +85,8 @@ class Budget:
         self._ledger = ledger
         self._engine = engine_id
         self._zone_setting: str | None = None
-        self._bell = asyncio.Event()
+        self._line = WaitingLine(clock)
         self._rung: tuple[object, ...] | None = None
-        self._line: list[object] = []
-        """Who waits for room, the first in front."""
         self._turn = 0
         self._closed = False
         self._owed: dict[str, tuple[Hold, Entry | None]] = {}
@@ -113,21 +111,18 @@ class Budget:
         told, me = "", object()
         try:
             while True:
-                bell = self._bell
-                answer = await self._try(ask, also, first=self._line[:1] in ([], [me]))
+                bell = self._line.bell
+                answer = await self._try(ask, also, first=self._line.is_first(me))
                 if isinstance(answer, Hold):
                     return answer
-                if me not in self._line:
-                    self._line.append(me)
-                why = _why_it_waits(ask, answer.spend)
+                self._line.join(me)
+                why = why_it_waits(ask.hold_pico, answer.spend)
                 if on_wait is not None and why != told:
                     told = why
                     await on_wait(why)
                 await self._for_room(bell, answer.spend)
         finally:
-            if me in self._line:
-                self._line.remove(me)
-                self._ring()
+            self._line.leave(me)
 
     async def settle(self, hold: Hold, entry: Entry, also: Also | None = None) -> None:
         """Book what a request cost and end its hold, in one transaction.
@@ -246,17 +241,8 @@ class Budget:
     async def _for_room(self, bell: asyncio.Event, spend: Spend) -> None:
         """Until a hold ends, the cap or the day changes, here or in another process."""
         left = (spend.resets_at - self._clock.now()).total_seconds()
-        if left <= 0:
-            return
-        waits = [
-            asyncio.ensure_future(bell.wait()),
-            asyncio.ensure_future(self._clock.sleep(min(LOOK_AGAIN, left))),
-        ]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
+        if left > 0:
+            await self._line.wait(bell, left)
 
     async def _write_and_look(self, change: Callable[[sqlite3.Connection], object]) -> Spend:
         rules, now = self._rules(), self._clock.now()
@@ -280,12 +266,7 @@ class Budget:
         self._board.put(Key(Topic.SPEND), spend)
         rung, self._rung = self._rung, _room(spend) if ring else None
         if ring and rung != self._rung:
-            self._ring()
-
-    def _ring(self) -> None:
-        """Let every waiting request look again."""
-        self._bell.set()
-        self._bell = asyncio.Event()
+            self._line.ring()
 
     async def _refresh_quietly(self) -> None:
         try:
@@ -325,7 +306,7 @@ def _fits(pico: Pico, spend: Spend) -> bool:
     if cap is None or pico == 0:
         return True
     if spend.spent_pico + pico > cap:
-        raise BudgetRefused(_why_refused(pico, spend))
+        raise BudgetRefused(why_refused(pico, spend))
     return spend.spent_pico + spend.held_pico + pico <= cap
 
 
@@ -355,23 +336,3 @@ def _charge(cost: Cost, hold: Hold, rules: BudgetRules) -> Pico:
     most = max(hold.pico, hold.estimate_pico)
     known = most if cost.source is CostSource.PENDING else hold.estimate_pico
     return known or rules.unknown_charge_pico
-
-
-def _why_refused(pico: Pico, spend: Spend) -> str:
-    return (
-        f"no room under the daily cap: spent {text_usd(spend.spent_pico)}, held"
-        f" {text_usd(spend.held_pico)}, this call up to {text_usd(pico)}, cap"
-        f" {text_usd(spend.cap_pico or 0)}; {_resets(spend)}"
-    )
-
-
-def _why_it_waits(ask: Ask, spend: Spend) -> str:
-    return (
-        f"waits for {spend.holds} running calls to settle: spent {text_usd(spend.spent_pico)},"
-        f" held {text_usd(spend.held_pico)}, this call up to {text_usd(ask.hold_pico)}, cap"
-        f" {text_usd(spend.cap_pico or 0)}"
-    )
-
-
-def _resets(spend: Spend) -> str:
-    return f"the day ends {spend.resets_at:%Y-%m-%d %H:%M} UTC ({spend.timezone})"
