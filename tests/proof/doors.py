@@ -354,6 +354,20 @@ FORWARDER = (
         "if False:",
         (BRIDGE + "test_questions_that_nobody_answers_are_forgotten",),
     ),
+    Promise(
+        "calls of one message run side by side",
+        "forwarder/bridge.py",
+        "self._in_thread(lambda: self._call(running))",
+        "self._call(running)",
+        (FORWARDING + "test_progress_of_one_call_never_reaches_another",),
+    ),
+    Promise(
+        "dashboards come and go: each next call goes to who serves then",
+        "forwarder/connections.py",
+        "            return self._connect(place, stamp)\n",
+        "            return server or self._connect(place, stamp)\n",
+        (BACKGROUND + "test_a_dashboard_takes_the_place_of_a_background_server_and_gives_it_back",),
+    ),
 )
 
 BOTH_ERAS = (
@@ -496,6 +510,23 @@ BOTH_ERAS = (
         "wanted if wanted in eras.HANDSHAKE else eras.HANDSHAKE[0]",
         "eras.HANDSHAKE[0]",
         (FRAMES + "test_an_unknown_protocol_version_gets_one_we_speak",),
+    ),
+    Promise(
+        "E8: older clients are spoken to in their version",
+        "forwarder/eras.py",
+        'HANDSHAKE = ("2025-11-25", "2025-06-18", ',
+        'HANDSHAKE = ("2025-11-25", ',
+        (FRAMES + "test_an_unknown_protocol_version_gets_one_we_speak",),
+    ),
+    Promise(
+        "over HTTP a client of the handshake era cancels in words",
+        "server/mcp_server.py",
+        "            await self._cancelled(ctx)\n",
+        "            pass\n",
+        (
+            REAL + "test_a_client_that_cancels_closes_the_upstream_within_two_seconds",
+            TOOLS + "test_a_client_that_cancels_ends_its_job",
+        ),
     ),
 )
 
@@ -762,6 +793,30 @@ ANSWERS = (
             REAL + "test_a_batch_of_one_session_does_not_starve_another",
         ),
     ),
+    Promise(
+        "E5: a cut answer says where the rest is",
+        "server/replies.py",
+        "    return page, note\n",
+        '    return page, ""\n',
+        (
+            TOOLS + "test_a_long_answer_is_cut_and_its_pages_join_to_the_whole",
+            "contracts/test_doors.py::test_an_answer_of_30_000_tokens_is_within_reach",
+        ),
+    ),
+    Promise(
+        "a file of 300 KB goes to the worker whole",
+        "server/tools.py",
+        'files=tuple(arguments.get("files", ())),',
+        "files=(),",
+        (REAL + "test_a_log_of_300_kb_is_summarised",),
+    ),
+    Promise(
+        "ondemand leaves delegating to the user's word",
+        "server/schemas.py",
+        'return "Only when the user asks: " if mode == "ondemand" else ""',
+        'return ""',
+        (TOOLS + "test_delegation_on_demand_leaves_it_to_the_user",),
+    ),
 )
 
 PORTS = (
@@ -867,6 +922,23 @@ PORTS = (
         "        if self.url is not None:\n",
         (HOST + "test_server_json_says_who_serves_and_is_removed",),
     ),
+    Promise(
+        "a server that comes back has the address that clients know",
+        "server/listener.py",
+        "for port in [wanted, *range(",
+        "for port in [0, *range(",
+        (CHANGING + "test_a_server_that_forgot_the_session_gets_the_call_again",),
+    ),
+    Promise(
+        "what came before a kill can be read",
+        "engine/jobs/results.py",
+        "                self._pen.take(self)\n",
+        "                pass\n",
+        (
+            BACKGROUND + "test_a_server_killed_in_a_call_leaves_a_job_that_can_be_read",
+            "engine/jobs/test_results.py::test_text_survives_kill_9_a_tenth_of_a_second_later",
+        ),
+    ),
 )
 
 STRANGERS = (
@@ -941,6 +1013,27 @@ STRANGERS = (
         "        log_config=None,\n        access_log=False,\n",
         "",
         (HOST + "test_nothing_of_the_web_server_reaches_the_terminal",),
+    ),
+    Promise(
+        "E9: no warning reaches the terminal",
+        "cli/common.py",
+        "    logging.captureWarnings(True)\n",
+        "",
+        ("tui/test_terminal.py::test_nothing_else_reaches_the_terminal",),
+    ),
+    Promise(
+        "E9: no line of a log reaches the terminal",
+        "cli/common.py",
+        "level=logging.INFO, handlers=[handler], force=True",
+        "level=logging.INFO, force=True",
+        ("tui/test_terminal.py::test_nothing_else_reaches_the_terminal",),
+    ),
+    Promise(
+        "garbage over HTTP is refused, and the server lives",
+        "server/request_ids.py",
+        "except (ValueError, RecursionError):",
+        "except KeyError:",
+        (BODIES + "test_no_body_stops_the_server",),
     ),
     Promise(
         "two requests with one id: the second is refused, the first comes home",

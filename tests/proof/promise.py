@@ -27,12 +27,17 @@ class Moved(Exception):
     """The code of a promise is not where its line says."""
 
 
+def without(promise: Promise, text: str) -> str:
+    """The text of the promise's file without the promise. Raises Moved."""
+    found = text.count(promise.code)
+    if found != 1:
+        raise Moved(f"the code stands {found} times in {promise.file}")
+    return text.replace(promise.code, promise.instead)
+
+
 def change(promise: Promise, source: Path) -> str:
     """Take the promise out of a source tree; returns the file's text as it was. Raises Moved."""
     path = source / promise.file
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    found = text.count(promise.code)
-    if found != 1:
-        raise Moved(f"the code stands {found} times in {promise.file}")
-    path.write_text(text.replace(promise.code, promise.instead), encoding="utf-8")
+    path.write_text(without(promise, text), encoding="utf-8")
     return text

@@ -1,6 +1,6 @@
 """Shows that tests fail without the code they are for: `make proof`, or
 
-    python -m tests.proof.run [AREA …] [--only WORDS] [--jobs N]
+    python -m tests.proof.run [AREA …] [--only WORDS …] [--jobs N]
 
 Each line of a table names a promise, the code that keeps it and the tests that
 hold it. In a copy of the project the code is taken out; a named test that still
@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
     """0 when every promise is proven, else 1."""
     given = _given(arguments)
     promises = [one for area in given.areas or AREAS for one in table(area)]
-    wanted = [one for one in promises if given.only in one.says]
+    wanted = [one for one in promises if any(words in one.says for words in given.only or [""])]
     if not wanted:
         print("no promise has these words")
         return 1
@@ -61,7 +61,9 @@ def _tests(promises: list[Promise]) -> list[str]:
 def _given(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="proof", description=__doc__)
     parser.add_argument("areas", nargs="*", metavar="AREA", help=", ".join(AREAS))
-    parser.add_argument("--only", default="", help="only promises with these words")
+    parser.add_argument(
+        "--only", action="append", help="only promises with these words; may be given again"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="copies at work at once")
     return parser.parse_args(arguments)
 

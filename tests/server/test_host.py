@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
@@ -289,16 +290,19 @@ async def test_only_a_background_server_can_be_asked_to_leave(
 
 
 async def test_a_background_server_leaves_when_nobody_needs_it(
-    start: Start, engine: FakeEngine
+    start: Start, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine.hold = True
-    host = await start("background", idle=0.3)
-    async with client_of(host) as client:
-        call = asyncio.create_task(client.call_tool("delegate", {"task": "t"}))
-        await engine.started.wait()
-        await asyncio.sleep(0.6)
+    monkeypatch.setattr(host_module, "LOOK_EVERY", 0.01)
+    host = await start("background")
+    long_ago = time.monotonic() - 1000
+    async with client_of(host):
+        await until(lambda: host.traffic.open)
+        for _ in range(20):
+            host.traffic.last = long_ago
+            await asyncio.sleep(0.02)
         assert not host.gone.is_set(), "a client is connected"
-        call.cancel()
+    await until(lambda: not host.traffic.open)
+    host.traffic.last = long_ago
     await asyncio.wait_for(host.gone.wait(), 5)
     assert not engine.home.server_json.exists()
 
@@ -307,8 +311,8 @@ async def test_a_job_without_a_client_keeps_the_background_server(
     start: Start, engine: FakeEngine
 ) -> None:
     engine.hold = True
-    host = await start("background", idle=0.1)
     await engine.delegate(CallRequest("t"), Origin(roots=()))
+    host = await start("background", idle=0.1)
     await asyncio.sleep(0.4)
     assert not host.gone.is_set()
     engine.finish("job1")

@@ -17,6 +17,7 @@ from workers_tui.forwarder.told import DELEGATION, KEYS, SESSION
 from workers_tui.home.server_record import read_token
 from workers_tui.server import following
 from workers_tui.server.host import Host
+from workers_tui.server.schemas import DELEGATING
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "2025-06-18", "2026-07-28", "auto"])
 
@@ -252,6 +253,14 @@ async def test_delegation_off_hides_and_refuses(connect: Connect, engine: FakeEn
     assert "delegation is off" in text_of(result)
     assert not read.is_error
     assert engine.asked == []
+
+
+async def test_delegation_on_demand_leaves_it_to_the_user(connect: Connect) -> None:
+    async with connect(headers={DELEGATION: "ondemand"}) as client:
+        tools = (await client.list_tools()).tools
+    said = {tool.name: tool.description or "" for tool in tools}
+    waiting = {name for name, words in said.items() if words.startswith("Only when the user asks")}
+    assert waiting == DELEGATING
 
 
 async def test_of_several_modes_the_strictest_wins(host: Host, engine: FakeEngine) -> None:
