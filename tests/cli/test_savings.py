@@ -140,7 +140,7 @@ def test_the_table_and_the_explanation_say_what_bends_the_figures(program: Progr
     searched = usage(server_tool_use={"web_search_requests": 2}, speed="fast")
     Tree(program.root).write(line(counts=searched, stop=None), b"junk\n")
     table = program.text()
-    for part in ("web searches", "fast mode", "broken off", "1 lines could not be read"):
+    for part in ("2 web searches", "1 message in fast mode", "Broken off", "counted: 1 line."):
         assert part in table
     assert "counted once" in program.text("--explain")
     assert "Nothing was delegated yet" in table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workers_tui.engine.transcripts.number_words import count, money
+from workers_tui.engine.transcripts.number_words import count, money, plural
 from workers_tui.engine.transcripts.savings import Tokens
 from workers_tui.engine.transcripts.savings_report import Report
 
@@ -67,12 +67,13 @@ def figure_lines(report: Report) -> list[str]:
     net = f"Net {money(found.net_low_pico)} to {money(found.net_high_pico)}"
     return [
         (
-            f"Workers did {percent} of the work over {found.sessions} sessions that delegated: "
+            f"Workers did {percent} of the work over {plural(found.sessions, 'session')} "
+            "that delegated: "
             f"{count(found.worker_fresh)} of {count(found.all_fresh)} fresh tokens."
         ),
         f"{count(found.kept_out_tokens)} tokens were kept out of Claude's context.",
         (
-            f"{delegated.calls} requests to workers: {count(delegated.input)} in, "
+            f"{plural(delegated.calls, 'request')} to workers: {count(delegated.input)} in, "
             f"{count(delegated.output)} out, {money(delegated.cost_pico)}{unknown}."
         ),
         f"{net}; the formula: workers-tui savings --explain",
@@ -86,22 +87,24 @@ def _notes(report: Report) -> list[str]:
         names = ", ".join(map(printable, report.manager.unpriced))
         notes.append(f"Without a price, so not in the cost: {names}.")
     if sums.web:
-        notes.append(f"{sums.web} web searches are billed apart and not in the cost.")
+        notes.append(f"Billed apart, so not in the cost: {plural(sums.web, 'web search')}.")
     if sums.fast:
-        notes.append(f"{sums.fast} messages in fast mode stand at the standard price.")
+        notes.append(f"At the standard price: {plural(sums.fast, 'message')} in fast mode.")
     if sums.odd:
-        notes.append(
-            f"{sums.odd} messages have an unknown speed; they stand at the standard price."
-        )
+        notes.append(f"At the standard price: {plural(sums.odd, 'message')} of unknown speed.")
     if sums.unfinished:
-        notes.append(f"{sums.unfinished} messages were broken off: their output is a lower bound.")
+        notes.append(
+            f"Broken off, so their output is a lower bound: {plural(sums.unfinished, 'message')}."
+        )
     if report.figures.read_again:
         notes.append(
-            f"Claude read {report.figures.read_again} delegated files itself afterwards: "
-            "nothing was saved on these."
+            f"Claude read {plural(report.figures.read_again, 'delegated file')} itself afterwards: "
+            "nothing was saved there."
         )
     if report.files.bad_lines:
-        notes.append(f"{report.files.bad_lines} lines could not be read and are not counted.")
+        notes.append(
+            f"Could not be read, so not counted: {plural(report.files.bad_lines, 'line')}."
+        )
     notes += [f"Could not be read: {printable(path)}" for path in report.unreadable]
     return ["", *notes] if notes else []
 
@@ -126,7 +129,7 @@ def explain_lines(report: Report) -> list[str]:
 
 def _counts(report: Report) -> list[str]:
     found, files, sums = report.figures, report.files, report.manager.sums
-    unknown = f"; {found.unknown_costs} jobs of unknown cost are not in it"
+    unknown = f"; not in it: {plural(found.unknown_costs, 'job')} of unknown cost"
     return [
         f"Files read, deleted ones included: {files.files:,} with {files.bytes:,} bytes",
         (
@@ -139,8 +142,8 @@ def _counts(report: Report) -> list[str]:
             f"= {sums.fresh:,} fresh; {sums.read:,} cache reads"
         ),
         (
-            f"Workers' share: {found.worker_fresh:,} / {found.all_fresh:,} in {found.sessions} "
-            f"sessions, {found.jobs} jobs"
+            f"Workers' share: {found.worker_fresh:,} / {found.all_fresh:,} in "
+            f"{plural(found.sessions, 'session')}, {plural(found.jobs, 'job')}"
         ),
         f"Kept out: {found.kept_out_tokens:,} tokens",
         (

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from workers_tui.engine.money import Cost, CostSource, from_usd
 from workers_tui.engine.spending.schema import STORE_MIGRATIONS
 from workers_tui.engine.store import store_file
 from workers_tui.engine.store.store import Store
-from workers_tui.engine.transcripts import index
+from workers_tui.engine.transcripts import index, index_build
 from workers_tui.engine.transcripts.follow_transcripts import FollowOptions, TranscriptFollower
 from workers_tui.engine.transcripts.index import FileNews
 from workers_tui.engine.transcripts.savings_view import SavingsView
@@ -353,3 +355,30 @@ async def test_a_job_that_changes_is_counted_as_it_is_now(start: Callable[..., F
     view = await following.until(lambda view: view.kept_out_tokens == 17_500)
     assert view.all_time.figures.worker_fresh == 20_500
     assert view.all_time.figures.jobs == 1
+
+
+async def test_a_job_tried_at_the_dashboard_is_no_loss(start: Callable[..., Following]) -> None:
+    following = start()
+    await following.ready()
+    dear = Cost(from_usd(Decimal(9)), CostSource.REPORTED)
+    lost = replace(done_job(), session="s1", cost=dear)
+    await following.jobs.create(replace(lost, client="dashboard", files=(), sent=()))
+    real = await following.jobs.create(lost)
+    view = await following.until(lambda view: view.all_time.figures.jobs == 2)
+    assert [one.job.id for one in view.lost_money] == [real.id]
+
+
+@pytest.mark.parametrize("program", [sys.executable, "/bin/false"])
+async def test_a_long_way_to_go_is_told_and_ends_at_the_same_figures(
+    start: Callable[..., Following], tree: Tree, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    monkeypatch.setattr(index_build, "WORTH_A_PROGRAM", 1)
+    monkeypatch.setattr(sys, "executable", program)
+    tree.write(*(line(f"m{n}", f"r{n}") for n in range(2, 12)), name="long")
+    following = start()
+    assert messages(await following.ready()) == 11
+    told = [event.text for event in following.events.since(0)]
+    assert told[0].startswith("reading ")
+    assert any(text.startswith("100 %") for text in told) == (program != "/bin/false")
+    tree.add(line("m99", "r99"), name="long")
+    await following.until(lambda view: messages(view) == 12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import shutil
 import sqlite3
@@ -256,8 +257,6 @@ def test_what_cannot_be_read_is_told_and_the_rest_counts(
     tree.write(line())
     tree.path("directory").mkdir()
     locked = tree.write(line("m2", "r2"), name="locked")
-    import os
-
     real = os.open
 
     def refuse(path: Any, *more: Any, **named: Any) -> int:
@@ -278,3 +277,17 @@ def test_since_leaves_older_days_out(tree: Tree, indexed: Indexed) -> None:
     indexed.refresh()
     newest = max(row.day for row in indexed.rows())
     assert sums_of(indexed.rows(since=newest)).messages == 1
+
+
+def test_a_directory_whose_path_is_no_text_is_told_and_the_others_count(
+    tmp_path: Path, tree: Tree
+) -> None:
+    tree.write(line())
+    odd = Source("", os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    Path(odd.root, "projects").mkdir(parents=True)
+    index = Indexed(tmp_path / "index.db", odd, tree.source)
+    done = index.refresh()
+    assert done.unreadable == [f"{tmp_path}/caf\ufffd: its name is no UTF-8"]
+    assert sums_of(index.rows()).messages == 1
+    assert index.indexer.refresh_paths([f"{odd.root}/projects/p/s.jsonl"]).files == 0
+    index.conn.close()

@@ -56,7 +56,8 @@ class World:
     def start(self) -> Steps:
         """The steps of a program that starts now."""
         sources = [tree.source for tree in self.trees]
-        return Steps(lambda work: work(self.conn), sources, self.place / "none", PRICES)
+        indexer = Indexer(lambda work: work(self.conn), sources)
+        return Steps(lambda work: work(self.conn), indexer, self.place / "none", PRICES)
 
     def append(self, where: int, name: str, message: int, output: int) -> None:
         request = f"r{message}" if message % 3 else None

@@ -21,9 +21,11 @@ from workers_tui.engine.events import Events, Level
 from workers_tui.engine.jobs import job_rows
 from workers_tui.engine.jobs.job import Job
 from workers_tui.engine.store.store import Store
+from workers_tui.engine.transcripts import index_build
 from workers_tui.engine.transcripts.cells import day_of
 from workers_tui.engine.transcripts.index import MIGRATIONS
-from workers_tui.engine.transcripts.indexer import Refreshed
+from workers_tui.engine.transcripts.index_build import Progress
+from workers_tui.engine.transcripts.indexer import Indexer, Refreshed
 from workers_tui.engine.transcripts.job_savings import JobSaving
 from workers_tui.engine.transcripts.notices import notices_of
 from workers_tui.engine.transcripts.savings_gather import damage_told, gather
@@ -32,7 +34,7 @@ from workers_tui.engine.transcripts.savings_steps import Steps
 from workers_tui.engine.transcripts.savings_store import was_tried
 from workers_tui.engine.transcripts.savings_view import SavingsView
 from workers_tui.engine.transcripts.transcript_bell import Bell
-from workers_tui.engine.transcripts.transcript_files import find_sources
+from workers_tui.engine.transcripts.transcript_files import find_sources, is_text
 from workers_tui.home.files import read_json
 from workers_tui.home.notices import Notices, write_notices
 from workers_tui.home.places import Home
@@ -99,8 +101,7 @@ class TranscriptFollower:
         try:
             for text in damage_told(index.set_aside):
                 self._events.tell("savings", text, level=Level.WARNING)
-            index.on_foreign_commit(self._sums_moved.set)
-            steps = await asyncio.to_thread(self._begin, index, asyncio.get_running_loop())
+            steps = await self._begin(index)
             await self._fold_jobs(steps)
             self.ready.set()
             async with asyncio.TaskGroup() as tasks:
@@ -110,13 +111,30 @@ class TranscriptFollower:
         finally:
             await index.close()
 
-    def _begin(self, index: Store, loop: asyncio.AbstractEventLoop) -> Steps:
+    async def _begin(self, index: Store) -> Steps:
+        loop = asyncio.get_running_loop()
+
         def transact(work: Callable[[Connection], T]) -> T:
             """Run a transaction from the thread."""
             return asyncio.run_coroutine_threadsafe(index.write(work), loop).result()
 
-        settings = read_json(self._options.config or self._options.home.models_json)
-        return Steps(transact, self.sources, self._workers_root, settings)
+        def steps() -> Steps:
+            settings = read_json(self._options.config or self._options.home.models_json)
+            return Steps(transact, indexer, self._workers_root, settings)
+
+        indexer = await asyncio.to_thread(Indexer, transact, self.sources)
+        await self._build(indexer)
+        index.on_foreign_commit(self._sums_moved.set)  # not for commits of the build
+        return await asyncio.to_thread(steps)
+
+    async def _build(self, indexer: Indexer) -> None:
+        """Leave a long way to go to a program apart."""
+        waiting = await asyncio.to_thread(indexer.waiting)
+        if waiting < index_build.WORTH_A_PROGRAM:
+            return
+        progress = Progress(waiting, lambda text: self._events.tell("savings", text))
+        await index_build.build_apart(self._options.home.index_db, self.sources, progress.take)
+        indexer.forget()
 
     async def _step(self, work: Callable[..., T], *given: Any) -> T:
         """Run a step in a thread, alone: steps share the book."""
@@ -135,7 +153,7 @@ class TranscriptFollower:
     # files
 
     async def _follow_files(self, steps: Steps) -> None:
-        roots = list(dict.fromkeys(source.root for source in self.sources))
+        roots = list(dict.fromkeys(one.root for one in self.sources if is_text(one.root)))
         async with contextlib.aclosing(Bell(roots, self._clock, steps.hot).rings()) as rings:
             async for paths in rings:
                 done = await self._take(steps, paths)

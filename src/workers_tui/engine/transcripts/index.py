@@ -24,7 +24,7 @@ from workers_tui.engine.transcripts.index_rows import (
 )
 from workers_tui.engine.transcripts.index_tables import MIGRATIONS
 from workers_tui.engine.transcripts.messages import Merging
-from workers_tui.engine.transcripts.transcript_files import Source, TranscriptFile
+from workers_tui.engine.transcripts.transcript_files import Source, TranscriptFile, is_text
 from workers_tui.engine.transcripts.transcript_lines import Loose, Message, hashed, seconds
 from workers_tui.engine.transcripts.transcript_place import Place
 from workers_tui.engine.transcripts.transcripts import News
@@ -49,10 +49,15 @@ _loose_decoder = msgspec.msgpack.Decoder(tuple[str, Loose])
 
 
 def prepare_sources(conn: Connection, sources: Sequence[Source]) -> dict[Source, int]:
-    """The ids of the sources, new ones entered; days are moved when the time zone changed."""
+    """The ids of the sources, new ones entered; days are moved when the time zone changed.
+
+    A source whose path is no text has none: the index could not hold it.
+    """
     _move_days(conn)
     ids = {}
     for source in sources:
+        if not is_text(source.root):
+            continue
         conn.execute(
             "INSERT OR IGNORE INTO source (owner, root, salt) VALUES (?, ?, ?)",
             (source.owner, source.root, hashed(f"{source.owner}\0{source.root}")),

@@ -29,6 +29,8 @@ from workers_tui.engine.transcripts.transcript_pool import read_all
 
 T = TypeVar("T")
 Transact = Callable[[Callable[[Connection], T]], T]
+Told = Callable[[int], None]
+"""Hears how many bytes a step has read."""
 
 
 @dataclass(slots=True)
@@ -56,14 +58,26 @@ class Indexer:
         self.ids: dict[Source, int] = transact(lambda conn: index.prepare_sources(conn, sources))
         self._places: dict[Source, dict[str, Place]] = {}
 
-    def refresh(self) -> Refreshed:
+    def refresh(self, told: Told | None = None) -> Refreshed:
         """Look at every directory and take what is new."""
         done = Refreshed()
         for source in self.sources:
             listing = list_files(source)
             done.unreadable += listing.unreadable
-            self._take(source, listing, done)
+            self._take(source, listing, done, told)
         return done
+
+    def waiting(self) -> int:
+        """About how many bytes a refresh would read."""
+        return sum(
+            _task(file, place).bytes
+            for source in self.sources
+            for file, place in self._new(source, list_files(source).files)
+        )
+
+    def forget(self) -> None:
+        """Ask the index anew how far files were read: another process went on with them."""
+        self._places.clear()
 
     def refresh_paths(self, paths: Iterable[str]) -> Refreshed:
         """Take what is new in these files."""
@@ -79,17 +93,30 @@ class Indexer:
         known = (places.items() for places in self._places.values())
         return [path for places in known for path, place in places if place.mtime >= begin]
 
-    def _take(self, source: Source, listing: Listing, done: Refreshed) -> None:
-        places = self._known(source)
-        new = [file for file in listing.files if is_new(file, places.get(file.path))]
+    def _take(
+        self, source: Source, listing: Listing, done: Refreshed, told: Told | None = None
+    ) -> None:
+        new = [file for file, _ in self._new(source, listing.files)]
         for batch in index.batches(self._read(source, new, done)):
             done.deltas.append(self._apply(source, batch))
+            places = self._places[source]
             for item in batch:
                 places[item.file.path] = item.news.place
                 done.files += 1
                 done.errors += item.news.errors
                 news = item.news
                 done.delegated |= bool(news.delegations or news.returns or news.reads)
+            if told is not None:
+                told(sum(_task(item.file, item.begun).bytes for item in batch))
+
+    def _new(
+        self, source: Source, files: list[TranscriptFile]
+    ) -> list[tuple[TranscriptFile, Place | None]]:
+        """The files that are not what was read, with how far they were."""
+        if not files:
+            return []  # and perhaps none of the index's sources
+        known = self._known(source).get
+        return [(file, place) for file in files if is_new(file, place := known(file.path))]
 
     def _apply(self, source: Source, batch: list[FileNews]) -> dict[CellKey, Sums]:
         number = self.ids[source]
@@ -105,8 +132,7 @@ class Indexer:
     def _read(
         self, source: Source, files: list[TranscriptFile], done: Refreshed
     ) -> Iterator[FileNews]:
-        places = self._places[source]
-        for item in read_files(files, places):
+        for item in read_files(files, self._places.get(source, {})):
             if item.news.error:
                 done.unreadable.append(f"{item.file.path}: {item.news.error}")
             else:

@@ -15,6 +15,12 @@ def count(number: int) -> str:
     return str(number)
 
 
+def plural(number: int, noun: str) -> str:
+    """A number and what it counts: 1 job, 2 jobs, 1,200 searches."""
+    ending = "" if number == 1 else "es" if noun.endswith(("s", "ch")) else "s"
+    return f"{number:,} {noun}{ending}"
+
+
 def money(pico: Pico | None) -> str:
     """Dollars with cents, below a cent with four digits; `?` when nobody knows."""
     if pico is None:

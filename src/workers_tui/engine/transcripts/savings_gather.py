@@ -14,7 +14,6 @@ from datetime import date
 from pathlib import Path
 from sqlite3 import Connection, connect
 from sqlite3 import Error as SQLiteError
-from typing import TypeVar
 
 from workers_tui.engine.errors import StoreError
 from workers_tui.engine.pricing.manager_prices import ManagerPrices, ModelDay, ask_table, own_prices
@@ -31,11 +30,10 @@ from workers_tui.engine.transcripts.savings_facts import (
 )
 from workers_tui.engine.transcripts.savings_report import Report, build
 from workers_tui.engine.transcripts.scan import scan
-from workers_tui.engine.transcripts.transcript_files import MANAGER, Source
+from workers_tui.engine.transcripts.short_transactions import transactions
+from workers_tui.engine.transcripts.transcript_files import MANAGER, Source, is_text
 from workers_tui.home.files import read_json
 from workers_tui.home.places import Home
-
-T = TypeVar("T")
 
 
 def gather(
@@ -50,7 +48,7 @@ def gather(
     """Bring the index up to date and fold it. Raises StoreError."""
     aside = store_file.prepare(home.index_db, MIGRATIONS)
     with _opened(home.index_db) as conn:
-        transact = _transactions(conn)
+        transact = transactions(conn)
         indexer = Indexer(transact, sources)
         if workers_root is not None:
             transact(lambda conn: older_history.take_in(conn, workers_root))
@@ -92,6 +90,8 @@ def was_read(home: Home, directory: Path) -> bool:
     if not home.index_db.exists():
         return False
     root = os.path.realpath(directory)
+    if not is_text(root):
+        return False
     with _opened(home.index_db) as conn:
         found = conn.execute(
             "SELECT 1 FROM source WHERE root = ? OR substr(root, 1, ?) = ?",
@@ -115,7 +115,7 @@ def gather_without_index(
     facts = Facts(rows=rows, files=scanned.files, unreadable=scanned.unreadable)
     prices = ManagerPrices(own_prices(read_json(config or home.models_json)))
     with contextlib.closing(_price_memory(home)) as conn:
-        load_prices(_transactions(conn), prices, facts.rows)
+        load_prices(transactions(conn), prices, facts.rows)
     return build(facts, prices, by=by)
 
 
@@ -148,28 +148,6 @@ def load_prices(
             return set()
 
         transact(learn)
-
-
-def _transactions(conn: Connection) -> Callable[[Callable[[Connection], T]], T]:
-    """Runs each work in a transaction of its own."""
-
-    def transact(work: Callable[[Connection], T]) -> T:
-        with _transaction(conn):
-            return work(conn)
-
-    return transact
-
-
-@contextmanager
-def _transaction(conn: Connection) -> Iterator[None]:
-    conn.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        conn.execute("COMMIT")
-    except BaseException:
-        with contextlib.suppress(SQLiteError):  # what went wrong may have ended it
-            conn.execute("ROLLBACK")
-        raise
 
 
 def _take_delegation(

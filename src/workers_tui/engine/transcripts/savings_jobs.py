@@ -30,6 +30,11 @@ def short_name(job: Job) -> str:
     return family or job.tier or job.worker or "workers"
 
 
+def was_a_test(job: Job) -> bool:
+    """The user tried a tier at the dashboard: nothing was to be saved with it."""
+    return job.client == "dashboard" and not job.files
+
+
 class Share(NamedTuple):
     """What one job adds to the sums."""
 
@@ -85,7 +90,7 @@ class JobBook:
             self._workers[name][share.worker] += sign * share.sums.fresh
 
     def _note_loss(self, one: JobSaving) -> None:
-        if (one.net_high_pico or 0) < 0:
+        if (one.net_high_pico or 0) < 0 and not was_a_test(one.job):
             self._lost[one.job.id] = one
         else:
             self._lost.pop(one.job.id, None)

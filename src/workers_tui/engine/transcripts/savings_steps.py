@@ -5,7 +5,7 @@ One step at a time, called by the follower alone. Nothing here waits for news.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -28,7 +28,7 @@ from workers_tui.engine.transcripts.job_savings import JobSaving, Links, job_sav
 from workers_tui.engine.transcripts.savings_book import Book
 from workers_tui.engine.transcripts.savings_facts import links_of, names_of, unmatched_workers
 from workers_tui.engine.transcripts.savings_view import SavingsView
-from workers_tui.engine.transcripts.transcript_files import MANAGER, Source
+from workers_tui.engine.transcripts.transcript_files import MANAGER
 
 T = TypeVar("T")
 Transact = Callable[[Callable[[Connection], T]], T]
@@ -41,7 +41,7 @@ class Steps:
     """The state behind the live figures."""
 
     def __init__(
-        self, transact: Transact[Any], sources: Sequence[Source], workers_root: Path, settings: Any
+        self, transact: Transact[Any], indexer: Indexer, workers_root: Path, settings: Any
     ) -> None:
         self._transact = transact
         self._workers_root = workers_root
@@ -58,7 +58,7 @@ class Steps:
         table = version("genai-prices")
         self._write(lambda conn: forget_prices(conn, table))
         self._write(lambda conn: older_history.take_in(conn, workers_root))
-        self._indexer = Indexer(transact, sources)
+        self._indexer = indexer
         self._ids = list(self._indexer.ids.values())
         self._doubles = Doubles(self._ids)
         self._unreadable = tuple(self._indexer.refresh().unreadable)

@@ -120,14 +120,14 @@ class _Fork:
 def _work_and_end(work: Callable[[IO[bytes]], None], write: int) -> None:
     """Nothing of what the parent has begun may be ended here a second time."""
     try:
-        _settle()
+        settle()
         with open(write, "wb") as out:
             work(out)
     finally:
         os._exit(0)
 
 
-def _settle() -> None:
+def settle() -> None:
     """Ctrl+C is the parent's affair, which ends us; and nothing here makes garbage in circles."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()
@@ -188,7 +188,7 @@ def read_task(reader: Reader, task: Task) -> News:
 
 def main() -> None:
     """The program: blocks on stdin, news on stdout."""
-    _settle()
+    settle()
     blocks = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=list[Block])
     with contextlib.suppress(BrokenPipeError):
         _serve(blocks, int(sys.argv[1]), sys.stdout.buffer)

@@ -97,6 +97,9 @@ def _identities(root: Path) -> list[Source]:
 def list_files(source: Source) -> Listing:
     """Every transcript of a source. A missing directory has none."""
     found = Listing()
+    if not is_text(source.root):
+        found.unreadable.append(_nameless(source.root))
+        return found
     top = os.path.join(source.root, "projects")  # noqa: PTH118 - pathlib is ten times slower here
     seen = {os.path.realpath(top)}
     pending = [(top, "", "")]
@@ -124,8 +127,7 @@ def _look(
     for entry in entries:
         if not is_text(entry.name):
             if entry.name.endswith(ENDING) or entry.is_dir():
-                told = os.fsencode(entry.path).decode(errors="replace")
-                found.unreadable.append(f"{told}: its name is no UTF-8")
+                found.unreadable.append(_nameless(entry.path))
         elif entry.name.endswith(ENDING) and entry.is_file():
             stat = entry.stat()
             stem = session or entry.name[: -len(ENDING)]
@@ -151,6 +153,11 @@ def _look(
 def is_text(name: str) -> bool:
     """False for a name that is not UTF-8: neither the index nor JSON could hold it."""
     return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
+
+
+def _nameless(path: str) -> str:
+    told = os.fsencode(path).decode(errors="replace")
+    return f"{told}: its name is no UTF-8"
 
 
 def _first_time(path: str, seen: set[str]) -> bool:
