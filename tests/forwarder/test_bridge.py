@@ -29,7 +29,7 @@ class Client:
 
     def __init__(self, home: Home) -> None:
         reading, writing = os.pipe()
-        self.bridge = Bridge(home, {}, {}, Output(writing))
+        self.bridge = Bridge({}, {"WORKERS_HOME": str(home.config)}, Output(writing))
         self._lines = os.fdopen(reading, "rb")
         self._end = writing
 

@@ -17,6 +17,11 @@ from workers_tui.home.places import Home
 TIERS = {"fast": {"model": "m/fast", "use": "summaries"}, "code": {"model": "m", "use": "code"}}
 
 
+def at(home: Home) -> dict[str, str]:
+    """The environment of a client that has this home."""
+    return {"WORKERS_HOME": str(home.config)}
+
+
 def names(tools: list[dict[str, Any]]) -> set[str]:
     return {tool["name"] for tool in tools}
 
@@ -40,7 +45,7 @@ def test_the_strictest_mode_of_file_and_environment_counts(
     home: Home, models: dict[str, Any], environ: dict[str, str], mode: str
 ) -> None:
     home.models_json.write_text(json.dumps(models))
-    tools = Listing(home, {}, environ).tools()
+    tools = Listing({}, environ | at(home)).tools()
     assert ("delegate" in names(tools)) == (mode != "off")
     if mode != "off":
         only = next(one for one in tools if one["name"] == "delegate")["description"]
@@ -50,17 +55,17 @@ def test_the_strictest_mode_of_file_and_environment_counts(
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"tiers": 5}', '{"tiers": {"a": 1}}'])
 def test_settings_that_mean_nothing_still_give_a_list(home: Home, text: str) -> None:
     home.models_json.write_text(text)
-    assert len(Listing(home, {}, {}).tools()) == 10
+    assert len(Listing({}, at(home)).tools()) == 10
 
 
 def test_before_the_first_start_the_shipped_tiers_are_named(home: Home) -> None:
-    assert "fast (" in tier_text(Listing(home, {}, {}).tools())
+    assert "fast (" in tier_text(Listing({}, at(home)).tools())
 
 
 def test_another_config_file_is_read(home: Home) -> None:
     other = home.state / "other.json"
     other.write_text('{"tiers": {"mine": {"model": "m"}}}')
-    assert tier_text(Listing(home, {"--config": str(other)}, {}).tools()) == "auto, mine"
+    assert tier_text(Listing({"--config": str(other)}, at(home)).tools()) == "auto, mine"
 
 
 async def test_the_list_is_the_servers_before_and_after_connecting(

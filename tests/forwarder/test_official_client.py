@@ -62,10 +62,9 @@ async def test_the_newest_client_hears_that_the_tools_changed(
         async with asyncio.timeout(20), client.listen(tools_list_changed=True) as changes:
             engine.config.settings = Settings(tiers={"only": Tier(model="m")})
             engine.board.put(Key(Topic.CONFIG), "changed")
-            async for _ in changes:
-                break
-        listed = (await client.list_tools()).tools
-    assert "auto, only" in str(listed)
+            async for _ in changes:  # the first may still be about the server's own list
+                if "auto, only" in str((await client.list_tools()).tools):
+                    break
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])

@@ -13,9 +13,9 @@ from tests.hooks.kit import GATE, SESSION, context, run, start
 from workers_tui.home.gate import Gate, write_gate
 from workers_tui.home.notices import Notices, write_notices
 from workers_tui.home.places import Home, find_home
+from workers_tui.home.where import config_dir, state_dir
 from workers_tui.hooks.session_start import session_start
 from workers_tui.hooks.state import State
-from workers_tui.hooks.where import config_dir, state_dir
 
 
 def test_a_session_starts_with_the_rules_the_tiers_and_the_savings(

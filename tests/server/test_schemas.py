@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ def shipped_tiers() -> list[tuple[str, str]]:
 
 
 def test_the_forwarders_file_is_the_generated_one() -> None:
-    assert tool_list.FILE.read_text(encoding="utf-8") == schemas.generated()
+    assert Path(tool_list.FILE).read_text(encoding="utf-8") == schemas.generated()
 
 
 @pytest.mark.parametrize("mode", schemas.MODES)

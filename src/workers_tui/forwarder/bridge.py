@@ -14,8 +14,6 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
 
 from workers_tui.forwarder import eras, frames
 from workers_tui.forwarder.eras import Era
@@ -23,10 +21,12 @@ from workers_tui.forwarder.frames import Fault, Message, Output
 from workers_tui.forwarder.listing import Listing
 from workers_tui.forwarder.running import JOBS, Running
 from workers_tui.forwarder.subscriptions import CHANGED, LISTEN, Subscriptions
-from workers_tui.forwarder.told import pack
-from workers_tui.home.places import Home, find_home
 
+TYPE_CHECKING = False  # typing costs 4 ms
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
     from workers_tui.forwarder.connections import Connections
     from workers_tui.forwarder.finder import Place
     from workers_tui.forwarder.upstream import Server
@@ -41,14 +41,13 @@ class Bridge:
     """The forwarder's state between one client and its servers."""
 
     def __init__(
-        self, home: Home, options: Mapping[str, str], environ: Mapping[str, str], output: Output
+        self, options: Mapping[str, str], environ: Mapping[str, str], output: Output
     ) -> None:
-        self._home = home
         self._options = options
         self._environ = environ
         self._output = output
-        self._headers = pack(environ)
-        self._listing = Listing(home, options, environ)
+        self._headers: Mapping[str, str] = {}
+        self._listing = Listing(options, environ)
         self._initialize = _introduced({})
         self._era = Era()
         self._subscriptions = Subscriptions()
@@ -230,9 +229,12 @@ class Bridge:
             if self._connections is None:
                 from workers_tui.forwarder.connections import Connections
                 from workers_tui.forwarder.finder import Finder
+                from workers_tui.forwarder.told import pack
+                from workers_tui.home.places import find_home
 
+                self._headers = pack(self._environ)
                 self._connections = Connections(
-                    Finder(self._home, self._options, self._environ),
+                    Finder(find_home(self._environ), self._options, self._environ),
                     self._listing,
                     self._dial,
                     self._busy,
@@ -299,7 +301,7 @@ def run(options: Mapping[str, str]) -> int:
     """Forward until standard input ends."""
     # Ctrl+C reaches the whole process group; the client then cancels by message.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    bridge = Bridge(find_home(os.environ), options, os.environ, Output(1))
+    bridge = Bridge(options, os.environ, Output(1))
 
     def session() -> None:
         for line in frames.read_lines(0):

@@ -7,26 +7,30 @@ server, which may have other settings than this client's environment shows.
 from __future__ import annotations
 
 import json
+import os
 import threading
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
 
 from workers_tui import __version__
 from workers_tui.forwarder import tool_list
 from workers_tui.forwarder.eras import NEWEST
-from workers_tui.home.assets import asset
-from workers_tui.home.places import Home
+from workers_tui.home.assets import asset_path
 from workers_tui.home.switches import delegation_mode
+from workers_tui.home.where import config_dir
 
-Tools = list[dict[str, Any]]
+TYPE_CHECKING = False  # typing costs 4 ms
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+Tools = list[dict[str, "Any"]]
 
 
 class Listing:
     """The tool list as this client should see it."""
 
-    def __init__(self, home: Home, options: Mapping[str, str], environ: Mapping[str, str]) -> None:
-        self._path = Path(options["--config"]) if "--config" in options else home.models_json
+    def __init__(self, options: Mapping[str, str], environ: Mapping[str, str]) -> None:
+        at_home = os.path.join(config_dir(environ), "models.json")
+        self._path = options.get("--config", at_home)
         self._environ = environ
         self._lock = threading.Lock()
         self._said: Tools | None = None
@@ -75,9 +79,10 @@ class Listing:
 
     def _settings(self) -> dict[str, Any]:
         """The user's settings as far as they can be read, else the shipped ones."""
-        path = self._path if self._path.exists() else asset("models.json")
+        path = self._path if os.path.exists(self._path) else asset_path("models.json")
         try:
-            value = json.loads(path.read_text(encoding="utf-8-sig"))
+            with open(path, encoding="utf-8-sig") as file:
+                value = json.loads(file.read())
         except (OSError, ValueError):
             return {}
         return value if isinstance(value, dict) else {}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
-from typing import TYPE_CHECKING, Any
 
 from workers_tui.forwarder import frames
 from workers_tui.forwarder.frames import Message
 
+TYPE_CHECKING = False  # typing costs 4 ms
 if TYPE_CHECKING:
+    from typing import Any
+
     from workers_tui.forwarder.connections import Connections
     from workers_tui.forwarder.upstream import Server
 
@@ -101,6 +102,8 @@ class Running:
 
     def _lost(self, servers: Connections) -> Message:
         """The server died with the call: say which job it had become."""
+        import contextlib
+
         from workers_tui.forwarder.finder import NoServer
 
         if not self.jobs:

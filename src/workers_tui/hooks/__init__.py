@@ -56,8 +56,8 @@ def _run(arguments: list[str]) -> bytes:
 
 
 def _passes(raw: bytes) -> bool:
+    from workers_tui.home.where import state_dir
     from workers_tui.hooks.glance import large_read_limit, passes_at_a_glance
-    from workers_tui.hooks.where import state_dir
 
     limit = large_read_limit(os.path.join(state_dir(os.environ), "gate.json"))
     return limit is None or passes_at_a_glance(raw, limit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from workers_tui.hooks.where import state_dir
+from workers_tui.home.where import state_dir
 
 TYPE_CHECKING = False  # typing costs 4 ms
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import os
 import time
 
 from workers_tui.home.switches import delegation_mode
+from workers_tui.home.where import config_dir, state_dir
 from workers_tui.hooks.plain_json import loads
-from workers_tui.hooks.where import config_dir, state_dir
 
 TYPE_CHECKING = False  # typing costs 4 ms
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from workers_tui.forwarder.tool_list import FILE, TIERS
@@ -197,5 +198,5 @@ def generated() -> str:
 
 
 if __name__ == "__main__":
-    FILE.write_text(generated(), encoding="utf-8")
+    Path(FILE).write_text(generated(), encoding="utf-8")
     sys.stdout.write(f"wrote {FILE}\n")
