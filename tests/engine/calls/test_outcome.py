@@ -27,6 +27,13 @@ def answer(text: str = "x" * 40, **more: object) -> Answer:
     return reading.answer()
 
 
+def test_only_names_that_can_be_shown_are_taken_from_an_answer() -> None:
+    for name in ("a\nb", "\x1b[31mred", "-flag", "m" * 300):
+        assert (answer(model=name).model, answer(provider=name).served_by) == (None, None)
+    named = answer(model="z-ai/glm", provider="Z.AI")
+    assert (named.model, named.served_by) == ("z-ai/glm", "Z.AI")
+
+
 def test_a_broken_answer_costs_what_went_and_came() -> None:
     cost = broken_cost(answer(), ROUTER, PRICE, 400)
     assert cost == Cost(from_usd("0.00011"), CostSource.ESTIMATED)

@@ -162,6 +162,11 @@ async def test_an_unknown_id_names_the_nearest(money: Money) -> None:
         await money.jobs.get("qqqqq")
 
 
+async def test_an_endless_id_is_not_said_again_whole(money: Money) -> None:
+    with pytest.raises(UnknownJob, match=r"^there is no job q{40}…$"):
+        await money.jobs.get("q" * 100_000)
+
+
 async def test_jobs_are_found_newest_first_by_what_they_are(money: Money) -> None:
     for number in range(6):
         made = await money.jobs.create(
@@ -278,14 +283,14 @@ async def test_old_results_go_when_there_is_work_again(home: Home) -> None:
     async with open_money(home) as money:
         alive = await money.jobs.create(job())
         assert alive.result_path is not None
-        assert money.jobs._sweeping is not None
-        await money.jobs._sweeping
+        assert money.jobs.sweeping.task is not None
+        await money.jobs.sweeping.task
         for path in (alive.result_path, home.results / "older.txt"):
             path.write_text("text")
             os.utime(path, (NOON.timestamp() - 40 * 86400,) * 2)
         money.clock.move(timedelta(hours=7))
         await money.jobs.create(job())
-        await money.jobs._sweeping
+        await money.jobs.sweeping.task
         assert {path.name for path in home.results.iterdir()} == {alive.result_path.name}
 
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from workers_tui.engine.agents.identity import is_model
 from workers_tui.engine.errors import PolicyRefused, SandboxRefused, WrongUse
+from workers_tui.engine.settings.model_name import is_model
 from workers_tui.engine.settings.settings import AgentRules
 
 DEFAULT_TOOLS = ("Read", "Glob", "Grep", "Edit", "Write")

@@ -27,12 +27,12 @@ from workers_tui.engine.agents.identity import (
     Identity,
     WorkerView,
     identity_of,
-    is_model,
     view_of,
 )
 from workers_tui.engine.agents.presets import BY_NAME, Preset
 from workers_tui.engine.agents.trial import FILE, Trial, read_trial, write_trial
 from workers_tui.engine.errors import ConfigError, WrongUse
+from workers_tui.engine.settings.model_name import is_model
 from workers_tui.engine.settings.names import nearest_words
 from workers_tui.engine.settings.providers import is_address
 from workers_tui.home.files import make_private_dir, write_atomic

@@ -10,6 +10,7 @@ from typing import Any
 from workers_tui.engine.agents.presets import FLAT_RATE, HEADER_KEY, host_of, price_source
 from workers_tui.engine.agents.trial import Trial
 from workers_tui.engine.settings.keys import can_be_sent
+from workers_tui.engine.settings.model_name import is_model
 from workers_tui.engine.settings.providers import is_address, is_loopback
 
 PLACEHOLDER = "PASTE_YOUR_API_KEY_HERE"
@@ -17,7 +18,6 @@ SLOTS = ("SONNET", "OPUS", "HAIKU")
 URL = "ANTHROPIC_BASE_URL"
 TOKEN = "ANTHROPIC_AUTH_TOKEN"  # noqa: S105 - a variable's name
 API_KEY = "ANTHROPIC_API_KEY"
-LONGEST_MODEL = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +112,6 @@ class WorkerView:
     month_pico: int = 0
     """Spent since the first of the month."""
     month_jobs: int = 0
-
-
-def is_model(name: str) -> bool:
-    """Whether this can be the name of a model: it stands on command lines and screens."""
-    return name.isprintable() and len(name) <= LONGEST_MODEL and not name.startswith("-")
 
 
 def identity_of(name: str, path: Path, env: Mapping[str, str], raw: Mapping[str, Any]) -> Identity:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from workers_tui.engine.agents.identity import is_model
 from workers_tui.engine.calls.outcome import BYTES_PER_TOKEN
 from workers_tui.engine.money import MOST_USD
+from workers_tui.engine.settings.model_name import is_model
 from workers_tui.engine.usage import MOST_TOKENS, Usage
 
 COUNTS = (

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from workers_tui.engine.money import MOST_USD
+from workers_tui.engine.settings.model_name import is_model
 from workers_tui.engine.usage import MOST_TOKENS, Usage
 
 EXCERPT = 200
@@ -114,8 +115,10 @@ class Reading:
             return ""
 
     def _take(self, chunk: _Chunk) -> str:
-        self._model = chunk.model or self._model
-        self._served_by = chunk.provider or self._served_by
+        if chunk.model != self._model:
+            self._model = _name(chunk.model) or self._model
+        if chunk.provider != self._served_by:
+            self._served_by = _name(chunk.provider) or self._served_by
         self.generation_id = self.generation_id or chunk.id
         usage = _parsed(chunk.usage)
         if isinstance(usage, dict):
@@ -151,6 +154,11 @@ class Reading:
             cached=self.cached,
             blank=self._blank,
         )
+
+
+def _name(said: str | None) -> str | None:
+    """A name that a screen and a line of a log can show; no other counts."""
+    return said if said and is_model(said) else None
 
 
 def _parsed(raw: msgspec.Raw) -> Any:

@@ -15,6 +15,8 @@ from workers_tui.engine.jobs.job import NEXT, Job, JobState
 ID_LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 """Base 32 without letters that look like others."""
 ID_LENGTH = 5
+LONGEST_SHOWN = 40
+"""Characters of a wrong id that are said again."""
 AFTER_THE_END = frozenset({"cost", "usage"})
 
 
@@ -66,8 +68,9 @@ def plain_id(job_id: str) -> str:
 
 def unknown_id(job_id: str, ids: list[str]) -> str:
     """What to say about an id that is none, with the nearest ones."""
-    wanted = plain_id(job_id)
+    shown = job_id if len(job_id) <= LONGEST_SHOWN else f"{job_id[:LONGEST_SHOWN]}…"
+    wanted = plain_id(shown)
     near = [one for one in ids if wanted and one.startswith(wanted)][:3]
     near = near or difflib.get_close_matches(wanted, ids, 3)
     hint = f"; near it: {', '.join(near)}" if near else ""
-    return f"there is no job {job_id}{hint}"
+    return f"there is no job {shown}{hint}"
