@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from benchmarks import bytecode
 from httpx_sse import EventSource
 from tests.walk.terminal import PtyProgram
 
@@ -37,6 +38,7 @@ PROGRAM = [sys.executable, "-m", "workers_tui"]
 
 def main() -> None:
     """Print the added time."""
+    bytecode.kept()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=100)
     parser.add_argument("--screen", action=argparse.BooleanOptionalAction, default=True)

@@ -22,6 +22,7 @@ import httpx
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import bytecode  # noqa: E402
 from tests.engine.agent_kit import MODEL, PROVIDER_KEY, World, scripted, world  # noqa: E402
 
 from workers_tui.engine.board import Key, Topic  # noqa: E402
@@ -91,6 +92,7 @@ async def main() -> None:
     parser.add_argument("--pairs", type=int, default=60)
     parser.add_argument("--bytes", type=int, default=40_000)
     chosen = parser.parse_args()
+    bytecode.kept()
     process, base = await upstream()
     try:
         async with world(Path(tempfile.mkdtemp()), scripted(), daily_budget_usd=500) as one:

@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks import bytecode
 from benchmarks.key_to_paint import BINARY, write_settings
 from benchmarks.memory import JOBS, fill_store
 from tests.walk.terminal import PtyProgram
@@ -23,6 +24,7 @@ OPENINGS = 20
 
 def main() -> int:
     """Print the figures; 1 when the target is missed."""
+    bytecode.kept()
     options = argparse.ArgumentParser()
     options.add_argument("--home", type=Path, help="a home that is filled already")
     given = options.parse_args()

@@ -16,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks import bytecode
 from tests.walk.terminal import PtyProgram
 
 LOADS = {"idle": (0, 0), "20 x 50": (20, 50), "32 x 100": (32, 100)}
@@ -118,6 +119,7 @@ def write_settings(home: Path, jobs: int) -> None:
 
 def main() -> int:
     """Print p50, p95 and p99 of each load; 1 when a target is missed."""
+    bytecode.kept()
     options = argparse.ArgumentParser()
     options.add_argument("--keys", type=int, default=500)
     options.add_argument("--client", type=int)

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import bytecode
 from benchmarks.savings_live import measure_live
 
 PYTHON = sys.executable
@@ -242,6 +243,7 @@ def setting_of(options: argparse.Namespace) -> Iterator[Setting]:
 
 def main() -> int:
     """Measure the rows that are named."""
+    bytecode.kept()
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("row", choices=[*ROWS, "all"])
     parser.add_argument("--tree", type=Path, help="directory from gen_transcripts")
