@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,50 +21,18 @@ from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.clock import Clock
 from workers_tui.engine.errors import StoreError, UnknownJob, WrongUse
 from workers_tui.engine.jobs import job_rows
-from workers_tui.engine.jobs.job import (
-    ENDED,
-    LIVE,
-    CallRequest,
-    Job,
-    JobKind,
-    JobState,
-    Origin,
-    Question,
-    Sent,
-    WaitingFor,
-)
+from workers_tui.engine.jobs.job import LIVE, Job, JobKind, JobState
 from workers_tui.engine.jobs.job_change import JobChange
-from workers_tui.engine.jobs.job_rows import MIGRATIONS, Filter
-from workers_tui.engine.jobs.job_steps import (
-    new_id,
-    plain_id,
-    states_of,
-    unknown_id,
-)
-from workers_tui.engine.jobs.results import sweep
+from workers_tui.engine.jobs.job_rows import Filter
+from workers_tui.engine.jobs.job_steps import new_id, plain_id, states_of, unknown_id
+from workers_tui.engine.jobs.result_sweep import ResultSweep
 from workers_tui.engine.money import Cost
 from workers_tui.engine.store.store import Store
-
-__all__ = [
-    "ENDED",
-    "MIGRATIONS",
-    "CallRequest",
-    "Job",
-    "JobKind",
-    "JobState",
-    "Jobs",
-    "Origin",
-    "Question",
-    "Sent",
-    "WaitingFor",
-]
 
 log = logging.getLogger(__name__)
 
 SHOWN = 500
 """Ended jobs that stay on the board; older ones are in the table."""
-SWEEP_EVERY = timedelta(hours=6)
-"""How often old results are looked for, while there is work."""
 SAVE_AGAIN = 30.0
 """Seconds before an end that the store did not take is offered again."""
 
@@ -89,8 +57,7 @@ class Jobs:
         self._looking: asyncio.Task[None] | None = None
         self._look_again = False
         self._closed = False
-        self._swept: datetime | None = None
-        self._sweeping: asyncio.Task[None] | None = None
+        self.sweeping = ResultSweep(results, clock, self._live_ids)
         store.on_foreign_commit(self._bell)
 
     async def load(self) -> None:
@@ -103,7 +70,7 @@ class Jobs:
 
     async def create(self, job: Job) -> Job:
         """Add a job. It gets an id, this engine and a result path where it has none."""
-        self._sweep_now_and_then()
+        self.sweeping.now_and_then()
         given = job.id
         while True:
             fresh = job_rows.clean(self._complete(replace(job, id=given or new_id())))
@@ -267,7 +234,7 @@ class Jobs:
     async def close(self) -> None:
         """End what runs in the background here."""
         self._closed = True
-        tasks = [task for task in (self._looking, self._sweeping) if task is not None]
+        tasks = [task for task in (self._looking, self.sweeping.task) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -287,23 +254,8 @@ class Jobs:
             except StoreError as error:
                 log.warning("cannot look for other engines' jobs: %s", error)
 
-    def _sweep_now_and_then(self) -> None:
-        now = self._clock.now()
-        if self._swept is None or abs(now - self._swept) > SWEEP_EVERY:
-            self._swept = now
-            self._sweeping = asyncio.get_running_loop().create_task(self._sweep(now))
-
-    async def _sweep(self, now: datetime) -> None:
-        """Remove results that are too old or too much, never those of live jobs."""
-        try:
-            live = await self.find(state=LIVE, limit=1_000_000)
-        except StoreError as error:
-            log.warning("old results stay: %s", error)
-            return
-        in_use = frozenset(job.id for job in live)
-        gone = await asyncio.to_thread(sweep, self._results, now, in_use)
-        if gone:
-            log.info("removed %d old results", len(gone))
+    async def _live_ids(self) -> list[str]:
+        return [job.id for job in await self.find(state=LIVE, limit=1_000_000)]
 
     def _complete(self, job: Job) -> Job:
         return replace(
