@@ -212,7 +212,7 @@ def test_what_was_delegated_is_set_against_what_claude_did(program: Program) -> 
         assert told["net_usd_high"] == pytest.approx(8_500 * 5e-6 - 0.001)
         delegated = found["delegated"]
         assert (delegated["calls"], delegated["in"], delegated["cost_usd"]) == (1, 10_000, 0.001)
-    assert "Workers did 99 % of the work over 1 sessions" in program.text()
+    assert "Workers did 99 % of the work over 1 session that delegated" in program.text()
 
 
 def test_a_worker_that_is_used_by_hand_joins_the_session_that_was_open(program: Program) -> None:
