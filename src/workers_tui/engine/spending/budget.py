@@ -1,4 +1,4 @@
-"""The daily cap: reserve, settle, release. Cap arithmetic lives only here.
+"""The daily cap: reserve, settle, release. Only here is it decided what has room under it.
 
 A hold is on disk before any byte of a request leaves. Booking a request, its
 sums and the end of its hold are one transaction, so a crash at any point
@@ -19,12 +19,12 @@ from zoneinfo import ZoneInfo
 from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.clock import Clock
 from workers_tui.engine.errors import BudgetRefused, StoreError, WorkersError
-from workers_tui.engine.jobs.job import JobKind
-from workers_tui.engine.money import Cost, CostSource, Pico
-from workers_tui.engine.spending import holds, ledger_rows
+from workers_tui.engine.money import Pico
+from workers_tui.engine.spending import holds
+from workers_tui.engine.spending.booking import book
 from workers_tui.engine.spending.cap_words import why_it_waits, why_refused
-from workers_tui.engine.spending.entry import MOST_PICO, Row, plausible
-from workers_tui.engine.spending.holds import MIGRATIONS, Hold
+from workers_tui.engine.spending.entry import MOST_PICO, Row
+from workers_tui.engine.spending.holds import MIGRATIONS, Ask, Hold
 from workers_tui.engine.spending.ledger import Entry, Ledger
 from workers_tui.engine.spending.spend import BudgetRules, Spend, look
 from workers_tui.engine.spending.waiting_line import WaitingLine
@@ -40,22 +40,6 @@ Also = Callable[[sqlite3.Connection], object]
 """What is written in the same transaction, such as the job's next state."""
 
 REFRESH_EVERY = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """What one request may cost."""
-
-    call: str
-    """Unique id of the request."""
-    job: str
-    kind: JobKind
-    provider: str
-    model: str
-    hold_pico: Pico
-    """Its upper bound (strict) or estimate (soft); 0 for loopback and flat-rate plans."""
-    estimate_pico: Pico
-    """What to book when nobody learns what it cost: the list price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +136,7 @@ class Budget:
             kept = holds.get(conn, hold.call) or hold
             holds.drop(conn, hold.call)
             zone = self._zone(conn, rules)
-            row = _book(conn, kept, entry, rules, zone)
+            row = book(conn, kept, entry, rules, zone)
             refused = None if also is None else _refusal(conn, also)
             return row, look(conn, now, zone, rules), refused
 
@@ -313,26 +297,3 @@ def _fits(pico: Pico, spend: Spend) -> bool:
 def _with_hold(spend: Spend, pico: Pico) -> Spend:
     free = None if spend.free_pico is None else spend.free_pico - pico
     return replace(spend, held_pico=spend.held_pico + pico, holds=spend.holds + 1, free_pico=free)
-
-
-def _book(
-    conn: sqlite3.Connection, hold: Hold, entry: Entry, rules: BudgetRules, zone: ZoneInfo
-) -> Row | None:
-    entry = replace(entry, generation_id=entry.generation_id or hold.generation_id)
-    if ledger_rows.get(conn, entry.call) is not None:
-        return ledger_rows.correct(conn, entry.call, entry.cost, entry.at, zone)
-    cost = plausible(entry.cost)
-    return ledger_rows.add(conn, entry, hold.day, _charge(cost, hold, rules), zone)
-
-
-def _charge(cost: Cost, hold: Hold, rules: BudgetRules) -> Pico:
-    """What a call counts against the cap.
-
-    One whose bill is still to come counts as much as it may cost, so that the
-    bill cannot break the cap; one that nobody will ever know, its estimate.
-    """
-    if cost.pico is not None:
-        return cost.pico
-    most = max(hold.pico, hold.estimate_pico)
-    known = most if cost.source is CostSource.PENDING else hold.estimate_pico
-    return known or rules.unknown_charge_pico

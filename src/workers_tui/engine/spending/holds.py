@@ -1,4 +1,4 @@
-"""Holds: money set aside for requests that may have left and are not booked yet."""
+"""Holds: money asked for, and set aside for requests that may have left and are not booked yet."""
 
 from __future__ import annotations
 
@@ -27,6 +27,22 @@ MIGRATIONS = (
     ) WITHOUT ROWID;
     """,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What one request may cost."""
+
+    call: str
+    """Unique id of the request."""
+    job: str
+    kind: JobKind
+    provider: str
+    model: str
+    hold_pico: Pico
+    """Its upper bound (strict) or estimate (soft); 0 for loopback and flat-rate plans."""
+    estimate_pico: Pico
+    """What to book when nobody learns what it cost: the list price."""
 
 
 @dataclass(frozen=True, slots=True)
