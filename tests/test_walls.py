@@ -48,6 +48,12 @@ def test_small_programs_load_the_standard_library_only(module: str) -> None:
     assert loaded - allowed - baseline == set()
 
 
+def test_the_forwarder_answers_without_what_is_slow_to_import() -> None:
+    slow = {"dataclasses", "inspect", "pathlib", "typing"}
+    loaded = loaded_after("import workers_tui.forwarder.bridge")
+    assert loaded & slow <= loaded_after("pass")
+
+
 def test_the_dashboard_paints_before_the_server_is_loaded() -> None:
     assert not loaded_after("import workers_tui.tui.app") & {"mcp", "starlette", "uvicorn"}
 
