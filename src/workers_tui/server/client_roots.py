@@ -1,5 +1,7 @@
-"""Asks a client for its directories: in its era's way, for two seconds at most, and no more often
-than needed. An error or a timeout never widens what it may read.
+"""Asks a client for its directories, in its era's way.
+
+It waits two seconds at most and asks no more often than needed. An error or a
+timeout never widens what the client may read.
 """
 
 from __future__ import annotations

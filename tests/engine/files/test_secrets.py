@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.secret_corpus import false_samples, true_samples
 
+from workers_tui.engine.files.denied import key_file
 from workers_tui.engine.files.secret_kinds import KEYS, MARKED
 from workers_tui.engine.files.secret_names import Weight, told_by
-from workers_tui.engine.files.secrets import denied_file, scan
+from workers_tui.engine.files.secrets import scan
 
 SEED = 20261129
 RANDOM = random.Random(SEED)
@@ -274,6 +275,6 @@ def test_no_text_makes_the_scan_slow(piece: str) -> None:
 
 
 def test_key_files_are_told_by_name() -> None:
-    assert denied_file("a/.env") == "environment file"
-    assert denied_file("a/.env.example") is None
-    assert denied_file("src/main.py") is None
+    assert key_file("a/.env") == "environment file"
+    assert key_file("a/.env.example") is None
+    assert key_file("src/main.py") is None

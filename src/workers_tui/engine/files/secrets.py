@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from workers_tui.engine.files.denied import key_file
 from workers_tui.engine.files.secret_kinds import KEYS, MARKED, TO_WORDS, WORD, KeyKind, MarkedKind
 from workers_tui.engine.files.secret_names import NOTHING, TO_ZEROS, Told, told_before
 from workers_tui.engine.files.secret_values import is_assigned_secret, is_random, is_secret
@@ -42,9 +41,6 @@ NO_VALUES = (b"/", b"sha512-", b"sha256-", b"sha384-", b"sha1-")
 """Beginnings of paths and of the hashes in lock files."""
 NEARBY = 2000
 """A search in a longer stretch spends more on getting ready."""
-
-denied_file = key_file
-"""What kind of key file a path names, or None; such files are never sent."""
 
 
 @dataclass(frozen=True, slots=True)
