@@ -113,7 +113,7 @@ BILLS = (
     ),
     Promise(
         "settling twice books once",
-        "engine/spending/budget.py",
+        "engine/spending/booking.py",
         "    if ledger_rows.get(conn, entry.call) is not None:\n"
         "        return ledger_rows.correct(conn, entry.call, entry.cost, entry.at, zone)\n",
         "",
@@ -124,7 +124,7 @@ BILLS = (
     ),
     Promise(
         "unknown is never nothing against the cap",
-        "engine/spending/budget.py",
+        "engine/spending/booking.py",
         "return known or rules.unknown_charge_pico",
         "return 0",
         (
@@ -134,7 +134,7 @@ BILLS = (
     ),
     Promise(
         "a call belongs to the day of its hold",
-        "engine/spending/budget.py",
+        "engine/spending/booking.py",
         "return ledger_rows.add(conn, entry, hold.day, _charge(cost, hold, rules), zone)",
         "return ledger_rows.add(conn, entry, entry.at.date(), _charge(cost, hold, rules), zone)",
         (BUDGET + "test_a_call_belongs_to_the_day_of_its_hold",),
@@ -232,7 +232,7 @@ AFTERMATH = (
     ),
     Promise(
         "a bill can be asked for after a kill",
-        "engine/spending/budget.py",
+        "engine/spending/booking.py",
         "entry = replace(entry, generation_id=entry.generation_id or hold.generation_id)",
         "pass",
         (BUDGET + "test_a_generation_id_noted_on_the_hold_is_booked_with_it",),
