@@ -53,14 +53,14 @@ SHOTS = (
     Shot("savings", WIDE, ("4", "4"), "By day"),
     Shot("narrow", NARROW, ("1", "g"), "[3-9] running"),
 )
-WARM_UP = 20.0
-"""Seconds until the demo looks like a day."""
+WARM_UP = 10.0
+"""Seconds until the demo looks like a day, after its first ten jobs have ended."""
 
 
 def open_demo(size: tuple[int, int], warm_up: float) -> Window:
     """The demo after a while."""
     window = Window([str(Path(sys.executable).with_name("workers-tui")), "--demo"], size)
-    window.wait_for("ended", 60)
+    window.wait_for(r"[1-9][0-9]+ ended", 120)
     time.sleep(warm_up)
     return window
 

@@ -11,7 +11,7 @@ from tests.tui.fakes import FakeEngine, make_savings
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.money import from_usd
 from workers_tui.tui.lines import Row
-from workers_tui.tui.panes.savings import net, warned
+from workers_tui.tui.panes.savings import net, summary, warned
 from workers_tui.tui.panes.savings_full import bar, formula, tables
 
 
@@ -53,6 +53,27 @@ def test_a_worker_without_a_price_is_named() -> None:
 
 def test_a_loss_says_why() -> None:
     assert "Claude read 1 file itself" in said(tables(make_savings(), 120))
+
+
+def test_reasons_and_amounts_of_losses_stand_in_columns() -> None:
+    one = make_savings().lost_money[0]
+    other = replace(one, net_low_pico=-10 * one.net_low_pico, read_again=())
+    rows = tables(replace(make_savings(), lost_money=(one, other)), 120)[-2:]
+    first, second = ("".join(text for text, _ in parts) for parts in rows)
+    assert len(first) == len(second)
+    assert first.index("Claude read") == second.index("cost more")
+
+
+def test_the_line_fits_a_terminal_of_eighty() -> None:
+    assert summary(make_savings()).startswith("workers handled 22 % · 363k kept out · net +$3.10")
+    assert len(summary(make_savings())) <= 62
+
+
+def test_a_share_is_not_cut_where_there_is_little_room() -> None:
+    assert "22 % of the tokens" in said(tables(make_savings(), 138))
+    narrow = said(tables(make_savings(), 56))
+    assert "22 %" in narrow
+    assert "…" not in narrow.partition("kept out")[0]
 
 
 @pytest.mark.parametrize("width", [30, 58, 78, 138, 198])

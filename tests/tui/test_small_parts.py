@@ -19,6 +19,7 @@ from workers_tui.tui.live_text import LiveText
 from workers_tui.tui.memory import Memory
 from workers_tui.tui.panes.jobs import agent_line
 from workers_tui.tui.rates import Rates
+from workers_tui.tui.screens.help import rows_of
 from workers_tui.tui.screens.settings_verbs import cap_typed, read_cap
 from workers_tui.tui.undo import Undo
 
@@ -156,3 +157,15 @@ def test_the_pager_falls_back_to_less() -> None:
     assert pager.command({}) == ["less"]
     assert pager.command({"PAGER": "bat -p"}) == ["bat", "-p"]
     assert pager.command({"PAGER": "'broken"}) == ["less"]
+
+
+def test_a_count_that_is_corrected_downward_is_no_negative_speed() -> None:
+    rates = Rates()
+    rates.note("k7f", 900, 10.0)
+    rates.note("k7f", 40, 11.0)
+    assert rates.rate("k7f", 11.0) == 0
+
+
+def test_long_names_of_keys_do_not_touch_what_they_do() -> None:
+    lines = ["".join(text for text, _ in parts) for parts in rows_of({})]
+    assert any("page down, ctrl+f, space  Move down a page." in line for line in lines)

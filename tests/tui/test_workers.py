@@ -23,7 +23,7 @@ async def test_empty_then_listed_then_the_jobs_of_one(desk: Open, engine: FakeEn
         assert "ready" in glm
         assert "$4.20" in glm
         assert "it has no key" in kimi
-        assert "2 identities $8.40 this month" in d.app.screen.query_one("#workers", Frame).title
+        assert "2 agent workers $8.40 this month" in d.app.screen.query_one("#workers", Frame).title
         await d.press("down")
         await d.until(lambda: "set-key" in d.text("WorkerFacts"))
         await d.press("enter")

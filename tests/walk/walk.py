@@ -23,6 +23,8 @@ from tests.walk.tmux import NeverCame, Window  # noqa: E402 - the path is set ab
 SIZES = ((200, 50), (140, 45), (100, 30), (80, 24), (60, 15))
 PICTURES = ROOT / ".cache" / "walk"
 HOME = r"(?m)^.?. *Jobs ──"
+SETTLES = 0.5
+"""Seconds in which a screen gets what it loads, after its text came."""
 
 
 @dataclass(frozen=True)
@@ -59,16 +61,16 @@ def steps(wide: bool) -> Sequence[Step]:
         Step("help-end", ("G",), r"keymap\.json"),
         Step("help-back", ("Escape",), HOME, gone="keymap"),
         Step("palette", ("C-p",), r"Search for commands|Open what"),
-        Step("palette-search", (), r"(?i)theme", typed="theme"),
+        Step("palette-search", (), r"(?s)theme.*Choose a theme", typed="theme"),
         Step("palette-back", ("Escape",), HOME),
         Step("detail", ("G", "Enter"), r"asked by"),
         Step("detail-scroll", ("j", "k", "Tab", "G", "g"), r"state"),
         Step("detail-back", ("Escape",), HOME, gone="asked by"),
         Step("filter", ("/",), r"filter:"),
-        Step("filter-typed", (), r"Jobs ──", typed="state:done"),
+        Step("filter-typed", (), r"filter: state:done", typed="state:done"),
         Step("filter-kept", ("Enter",), r"/state:done"),
         Step("filter-back", ("Escape",), HOME, gone="/state:done"),
-        Step("nothing", ("/",), r"filter:", typed="zzzz"),
+        Step("nothing", ("/",), r"filter: zzzz", typed="zzzz"),
         Step("nothing-kept", ("Enter",), r"No job matches"),
         Step("nothing-back", ("Escape",), HOME, gone="No job matches"),
         Step("pause", ("p",), r"paused|No new call"),
@@ -79,7 +81,7 @@ def steps(wide: bool) -> Sequence[Step]:
         Step("cap-new", ("b",), r"free until", typed="9"),
         Step("cap-saved", ("Enter",), r"of \$9|The cap is \$9"),
         Step("undo", ("u",), r"Undone"),
-        *full("2", "tiers", r"model +price|tier +model"),
+        *full("2", "tiers", r"fast +deepseek"),
         *full("3", "budget", r"By tier"),
         Step("savings", ("4",) * twice, r"this session|all time|No saving yet"),
         Step("savings-formula", ("i",), r"How it is counted"),
@@ -96,12 +98,12 @@ def steps(wide: bool) -> Sequence[Step]:
         Step("agent-all", ("Escape",), HOME, gone="/kind:agent"),
         *full("5", "events", r"(?i)events ──"),
         Step("picker", ("1", "e"), r"type to search|No tier"),
-        Step("picker-search", (), r"now \.|present model", typed="flash"),
+        Step("picker-search", (), r"(?s)flash.*deepseek/deepseek-v4-flash", typed="flash"),
         Step("picker-back", ("Escape",), HOME, gone="type to search"),
-        Step("themes", ("T",), r"Theme"),
-        Step("themes-search", (), r"nord", typed="nord"),
+        Step("themes", ("T",), r"(?s)Theme.*dracula"),
+        Step("themes-search", (), r"nord", typed="nord", gone="dracula"),
         Step("themes-back", ("Escape",), HOME, gone="nord"),
-        Step("history", ("h",), r"History ──"),
+        Step("history", ("h",), r"(?s)History ── [0-9].*[0-9]{2}:[0-9]{2}"),
         Step("history-moves", ("j", "j", "G", "g"), r"History ──"),
         Step("history-detail", ("Enter",), r"asked by"),
         Step("history-back", ("Escape", "Escape"), HOME, gone="History ──"),
@@ -151,7 +153,7 @@ def walk(size: tuple[int, int], picture: Callable[[str], None], window: Window) 
         window.wait_for(step.shows, step.timeout)
         if step.gone:
             window.wait_gone(step.gone, step.timeout)
-        time.sleep(0.15)
+        time.sleep(SETTLES)
         picture(step.name)
     accept_and_reject(window)
     window.press("q")

@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workers_tui import __version__
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.jobs.job import Job, JobKind, WaitingFor
 from workers_tui.forwarder.told import pack
@@ -70,7 +71,8 @@ async def _connect(stack: AsyncExitStack, engine: Engine, project: Path, session
     http = httpx2.AsyncClient(headers=headers, timeout=None, trust_env=False)
     url = engine.board.get(Key(Topic.SERVER)).url
     transport = streamable_http_client(url, http_client=await stack.enter_async_context(http))
-    client = Client(transport, mode="legacy", client_info=Implementation(name="demo", version="1"))
+    itself = Implementation(name="demo", version=__version__)
+    client = Client(transport, mode="legacy", client_info=itself)
     return await stack.enter_async_context(client)
 
 

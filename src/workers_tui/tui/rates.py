@@ -40,7 +40,10 @@ class Rates:
             return None
         self._trim(seen, now)
         since, before = seen[0]
-        return None if now - since < 0.5 else round((seen[-1][1] - before) / (now - since))
+        if now - since < 0.5:
+            return None
+        # An estimate may give way to a smaller count: that is no speed.
+        return max(0, round((seen[-1][1] - before) / (now - since)))
 
     @staticmethod
     def _trim(seen: deque[tuple[float, int]], now: float) -> None:

@@ -64,13 +64,13 @@ def _side_by_side(chart: list[Row], width: int, figures: list[Row]) -> list[Row]
 def figures_of(spend: Spend) -> list[Row]:
     """The numbers, one pair a line."""
     free = words.money(max(0, spend.free_pico or 0))
-    rows = [
-        _pair("spent", words.money(spend.spent_pico), level(spend)),
+    rows = [_pair("spent", words.money(spend.spent_pico), level(spend))]
+    if spend.estimated_pico:
+        rows.append(_pair("of it", words.ESTIMATED + words.money(spend.estimated_pico)))
+    rows += [
         _pair("held", words.money(spend.held_pico), "held" if spend.held_pico else ""),
         _pair("free", free if spend.cap_pico is not None else "no cap", level(spend)),
     ]
-    if spend.estimated_pico:
-        rows.append(_pair("of it", words.ESTIMATED + words.money(spend.estimated_pico)))
     if spend.pending_calls:
         rows.append(_pair("pending", words.plural(spend.pending_calls, "call")))
     if spend.unknown_calls:

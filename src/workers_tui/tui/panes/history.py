@@ -131,7 +131,7 @@ class HistoryList(LineView):
             (f" {mark.symbol} ", mark.style),
             (safe.fit(words.moment(job.created_at, self._now), WHEN), "dim"),
             (safe.fit(job.id, JOB), "strong"),
-            (_column(worker(job), at.worker), ""),
+            (_column(worker(job, at.worker - 1), at.worker), ""),
             (_column(project, at.project), "dim"),
             (_column(headline(job, self._now), at.task), ""),
             (safe.fit_right(tokens_out(job), at.out) if at.out else "", "dim"),

@@ -212,7 +212,7 @@ class JobList(LineView):
             (f" {mark.symbol} ", mark.style),
             (safe.fit(job.id, at.job), tone or "strong"),
             ("  ", ""),
-            (safe.fit(worker(job), at.worker), tone),
+            (safe.fit(worker(job, at.worker), at.worker), tone),
             (" ", ""),
             (safe.fit(headline(job, self._now), at.task - 1) + " ", _task_style(job)),
         ]
@@ -238,11 +238,12 @@ class JobList(LineView):
         return words.count(rate) if rate else words.NOTHING
 
 
-def worker(job: Job) -> str:
-    """Who does the job: a tier, or an agent and its turn."""
+def worker(job: Job, room: int = 80) -> str:
+    """Who does the job: a tier, or an agent and its turn where there is room for it."""
     if job.kind is JobKind.AGENT:
         name = safe.one_line(job.worker or "agent")
-        return f"{name} · turn {job.turns}" if job.turns else name
+        whole = f"{name} · turn {job.turns}"
+        return whole if job.turns and len(whole) <= room else name
     return safe.one_line(job.tier or "auto")
 
 

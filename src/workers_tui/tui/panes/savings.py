@@ -31,7 +31,7 @@ def sentences(view: Savings | None, width: int) -> list[Row]:
         return nothing_yet()
     rows = []
     if view.percent is not None:
-        rows.append(row(" workers did ", (f"{view.percent:.0f} %", "strong"), " of the work"))
+        rows.append(row(" workers handled ", (f"{view.percent:.0f} %", "strong"), " of the tokens"))
     kept = words.count(view.kept_out_tokens)
     rows.append(row(" ", (f"{kept} tokens", "strong"), " kept out of Claude's context"))
     rows.append(row(" net ", *net(view.net_low_pico, view.net_high_pico)))
@@ -41,16 +41,23 @@ def sentences(view: Savings | None, width: int) -> list[Row]:
             row((" ! ", "warn"), (safe.fit(safe.one_line(warnings[0]), max(8, width - 3)), "warn"))
         )
     elif view.sessions:
-        rows.append(row((f" over {words.plural(view.sessions, 'session')} that delegated", "dim")))
+        rows.append(row((f" {basis(view)}", "dim")))
     return rows
+
+
+def basis(view: Savings | None) -> str:
+    """What the figures are made of, in a few words."""
+    if view is None or not view.sessions:
+        return "nothing yet"
+    return f"over {words.plural(view.sessions, 'session')} that delegated"
 
 
 def summary(view: Savings | None) -> str:
     """The figures in one line."""
     if view is None:
         return "nothing yet"
-    said = [] if view.percent is None else [f"workers did {view.percent:.0f} % of the work"]
-    said.append(f"{words.count(view.kept_out_tokens)} tokens kept out")
+    said = [] if view.percent is None else [f"workers handled {view.percent:.0f} %"]
+    said.append(f"{words.count(view.kept_out_tokens)} kept out")
     both = net(view.net_low_pico, view.net_high_pico)
     return " · ".join([*said, "net " + "".join(text for text, _ in both)])
 
@@ -90,6 +97,6 @@ FORMULA = (
     "Net, high: those tokens at the input price of Claude's own model, less what the workers cost.",
     "Net, low: the same at its cache-read price, which is what a second look at a file costs.",
     "It may be negative, and is then shown so.",
-    "Share of the work: the workers' fresh tokens over all, in the sessions that delegated.",
-    "Fresh are input, cache writes and output; cache reads are never counted as work.",
+    "Share of the tokens: the workers' fresh tokens over all, in the sessions that delegated.",
+    "Fresh are input, cache writes and output; cache reads are never counted.",
 )

@@ -119,7 +119,7 @@ def _spans(view: Savings, width: int) -> Iterator[Row]:
     names = "".join(safe.fit_right(name, wide) for name, _ in spans)
     yield row((" " + " " * NAME, ""), (names, "head"))
     figures = [period.figures for _, period in spans]
-    yield _line("workers did", [_share(one) for one in figures], wide)
+    yield _line("workers handled", [_share(one, wide) for one in figures], wide)
     yield _line("kept out of context", [words.count(one.kept_out_tokens) for one in figures], wide)
     parts = [net(one.net_low_pico, one.net_high_pico) for one in figures]
     nets = ["".join(text for text, _ in said) for said in parts]
@@ -147,8 +147,11 @@ def _line(name: str, said: Sequence[str], wide: int, styles: Sequence[str] = ())
     return row((f" {name:<{NAME}}", "dim"), *cells)
 
 
-def _share(made: Figures) -> str:
-    return words.NOTHING if made.percent is None else f"{made.percent:.0f} % of the work"
+def _share(made: Figures, wide: int) -> str:
+    if made.percent is None:
+        return words.NOTHING
+    share = f"{made.percent:.0f} %"
+    return f"{share} of the tokens" if wide > len(f"{share} of the tokens") else share
 
 
 def _paid(made: Figures) -> str:
@@ -225,15 +228,16 @@ def _losses(lost: Sequence[JobSaving], width: int) -> Iterator[Row]:
     yield row((" Jobs that lost money", "strong"))
     if not lost:
         yield row((" None.", "dim"))
-    for one in lost:
-        said = "".join(text for text, _ in net(one.net_low_pico, one.net_high_pico))
-        why = _why(one) if width >= 76 else ""
-        task = max(8, width - 9 - 22 - len(why) - 3)
+    nets = ["".join(text for text, _ in net(one.net_low_pico, one.net_high_pico)) for one in lost]
+    reasons = [_why(one) if width >= 76 else "" for one in lost]
+    why, last = max(map(len, reasons), default=0), max(map(len, nets), default=0)
+    task = max(8, width - 9 - why - last - 5)
+    for one, reason, said in zip(lost, reasons, nets, strict=True):
         yield row(
             (f" {safe.fit(one.job.id, 8)}", "strong"),
             (safe.fit(safe.one_line(one.job.task), task) + "  ", ""),
-            (safe.fit(why, len(why)) + "  ", "dim"),
-            (safe.fit_right(said, 20), "warn"),
+            (safe.fit(reason, why) + "  ", "dim"),
+            (safe.fit_right(said, last), "warn"),
         )
 
 

@@ -119,8 +119,8 @@ def facts(worker: WorkerView) -> Iterator[Row]:
     yield _fact("for small work", worker.small_model)
     here = " on this machine" if worker.loopback else ""
     yield _fact("asked at", f"{worker.base_url}{here}")
-    paid = "a flat rate: a request costs nothing more, list prices are shown beside"
-    yield _fact("paid by", paid if worker.plan else "the token")
+    paid = "at a flat rate: a request costs nothing more, list prices are shown beside"
+    yield _fact("paid", paid if worker.plan else "per token")
     yield _fact("this month", f"{spent(worker)} in {words.plural(worker.month_jobs, 'job')}")
     yield row()
     yield row((" enter", "key"), (" shows its jobs. In a shell: ", "dim"), "workers-tui worker")

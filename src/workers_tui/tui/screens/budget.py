@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 AXES = (("tier", "By tier"), ("model", "By model"), ("project", "By project"))
 NAME, FIGURES = 26, 34
+WIDE_ENOUGH = 70
+"""Columns from which there is room to say in which time zone the day is counted."""
 
 
 class BudgetScreen(SettingsVerbs, Moves):
@@ -64,8 +66,8 @@ class BudgetScreen(SettingsVerbs, Moves):
             said = [budget.summary(spend)]
             if spend.warning:
                 said.append(f" · {spend.warning}")
-            zone = f"day in {spend.timezone}, {spend.mode}"
-            self.query_one("#plot", Frame).tell(*said, note=[zone])
+            zone = [] if self.size.width < WIDE_ENOUGH else [f"day in {spend.timezone}"]
+            self.query_one("#plot", Frame).tell(*said, note=zone)
             self._load(spend)
 
     @work(group="totals", exclusive=True)

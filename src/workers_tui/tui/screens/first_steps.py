@@ -154,9 +154,8 @@ class FirstSteps(SettingsVerbs, Moves):
         clients = server.clients if server is not None else 0
         rows = [_step(3, "Claude Code connected", done=clients > 0)]
         if clients:
-            rows.append(
-                _line(f"{words.plural(clients, 'client')} connected. Ask it to delegate something.")
-            )
+            connected = words.plural(clients, "client")
+            rows.append(_line(f"{connected} connected. Ask Claude to delegate something."))
         else:
             rows.append(
                 row("     ", ("m", "key"), (" registers with it; shows first what it changes.", ""))

@@ -87,7 +87,7 @@ def rows_of(chosen: dict[str, str]) -> list[Row]:
         _pair("disk full", "jobs that hold both words; fields and words join"),
         row(),
         row((" Other keys", "strong")),
-        row(" A file keymap.json in the home gives actions other keys:"),
+        row(" A file keymap.json beside models.json gives actions other keys:"),
         row((' {"cancel": "delete,c"}', "key")),
         row(" The actions by their names:"),
         row((" " + " ".join(sorted({*DEEDS, *MOVES})), "dim")),
@@ -113,4 +113,4 @@ def _marked(mark: marks.Mark) -> str:
 
 
 def _pair(name: str, text: str) -> Row:
-    return row((f" {name:<{KEYS}}", "key"), (text, ""))
+    return row((f" {name:<{KEYS - 2}}  ", "key"), (text, ""))

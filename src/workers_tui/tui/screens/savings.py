@@ -38,7 +38,7 @@ class SavingsScreen(Moves):
     def _tell(self) -> None:
         view = self.board.get(Key(Topic.SAVINGS)) if self.board else None
         note = " shows the figures" if self.query_one(SavingsFull).explains else " explains"
-        self.query_one(Frame).tell(savings.summary(view), note=[("i", "key"), note])
+        self.query_one(Frame).tell(savings.basis(view), note=[("i", "key"), note])
 
     def action_formula(self) -> None:
         """How the figures are counted, or the figures again."""

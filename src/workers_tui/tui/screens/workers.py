@@ -53,7 +53,7 @@ class WorkersScreen(Moves):
         views = [board.get(Key(Topic.WORKER, name)) for name in board.names(Topic.WORKER)]
         self.query_one(WorkerList).show(views)
         month = words.money(sum(view.month_pico for view in views))
-        said = [words.plural(len(views), "identity", "identities")] if views else []
+        said = [words.plural(len(views), "agent worker")] if views else []
         self.query_one("#workers", Frame).tell(*said, note=[f"{month} this month"] if views else [])
         self._show_facts()
         self.update_hints()
