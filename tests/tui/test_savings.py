@@ -57,7 +57,7 @@ def test_a_loss_says_why() -> None:
 
 def test_reasons_and_amounts_of_losses_stand_in_columns() -> None:
     one = make_savings().lost_money[0]
-    other = replace(one, net_low_pico=-10 * one.net_low_pico, read_again=())
+    other = replace(one, net_low_pico=from_usd("-0.3000"), read_again=())
     rows = tables(replace(make_savings(), lost_money=(one, other)), 120)[-2:]
     first, second = ("".join(text for text, _ in parts) for parts in rows)
     assert len(first) == len(second)
