@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 from tests.tui.conftest import Desk, Open
@@ -11,6 +12,7 @@ from textual import events
 from textual.widgets import Input
 
 from workers_tui.engine.jobs.job import CallRequest, Job, JobState, Origin
+from workers_tui.tui.key_queue import MOST, KeyQueue
 from workers_tui.tui.panes.editor import CellEditor
 from workers_tui.tui.panes.footer import Footer, Question
 from workers_tui.tui.panes.jobs import JobList
@@ -225,3 +227,21 @@ async def test_the_question_before_quitting_follows_the_jobs(
         await d.until(lambda: not d.app.screen.query_one(Footer).busy)
         assert "Nothing runs any more" in d.footer
         assert d.app.engine is not None
+
+
+async def test_noise_on_a_list_is_not_worked_off_to_its_end() -> None:
+    delivered: list[str] = []
+
+    async def deliver(typed: events.Key | events.Paste) -> None:
+        delivered.append(typed.key if isinstance(typed, events.Key) else "paste")
+
+    screen = SimpleNamespace(
+        is_mounted=True, focused=None, focus_chain=[], post_message=lambda _: True
+    )
+    app = SimpleNamespace(screen=screen, focused=None, set_timer=lambda *_: None)
+    keys = KeyQueue(app, deliver)  # type: ignore[arg-type]
+    for _ in range(5 * MOST):
+        await keys.take(events.Key("z", "z"))
+    for _ in range(5 * MOST):
+        await keys.go_on()
+    assert len(delivered) == MOST + 1

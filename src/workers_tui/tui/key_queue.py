@@ -31,6 +31,9 @@ PATIENCE = 0.5
 OPENS_WITHIN = 3.0
 """Seconds that keys wait for what a key opens; a prompt may need the output of a job first."""
 
+MOST = 200
+"""Keys that are held for panes and lists; more at once is noise, and nobody waits for its end."""
+
 Typed = Key | Paste
 Node = TypeVar("Node", bound=DOMNode)
 
@@ -58,6 +61,8 @@ class KeyQueue:
 
     async def take(self, typed: Typed) -> None:
         """Hand this on in its turn."""
+        if len(self._held) >= MOST and not self._opening and not self._takes_text():
+            return
         self._held.append(typed)
         if not self._busy:
             self._busy = True
