@@ -25,6 +25,13 @@ async def _nothing() -> None:
     """What there is to refresh in settings that have no file."""
 
 
+class FakeLedger:
+    """Lines of usage.jsonl that are never under way."""
+
+    async def written(self, patience: float) -> None:
+        """Nothing is waited for."""
+
+
 SETTINGS = Settings(
     tiers={"fast": Tier(model="m/fast", use="summaries"), "code": Tier(model="m/code", use="code")}
 )
@@ -42,6 +49,7 @@ class FakeEngine:
         self.events = Events(self.board, self.clock)
         self.config = SimpleNamespace(settings=SETTINGS, refresh=_nothing)
         self.agents = SimpleNamespace(trace=lambda _: [])
+        self.ledger = FakeLedger()
         self.hold = False
         """Jobs wait for `release` instead of ending at once."""
         self.refusal: WorkersError | None = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from tests.server.conftest import client_of
 
 from workers_tui.engine.engine import Engine, EngineOptions
 from workers_tui.engine.jobs.job import Job, JobState
+from workers_tui.engine.spending import usage_log
 from workers_tui.home.places import Home
 from workers_tui.home.server_record import read_token
 from workers_tui.server.host import Host
@@ -186,3 +189,36 @@ async def test_every_handshake_version_is_spoken(open_host: Host, version: str) 
         call = {"name": "delegate", "arguments": {"task": "hello", "tier": "fast"}}
         answer = await post(id=1, method="tools/call", params=call)
     assert "job=" in answer.text
+
+
+async def test_who_reads_the_lines_after_the_reply_finds_the_call(
+    open_host: Host, real: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catch_up = usage_log.catch_up
+
+    def slowly(conn: sqlite3.Connection, path: Path) -> int:
+        time.sleep(0.02)
+        return catch_up(conn, path)
+
+    monkeypatch.setattr(usage_log, "catch_up", slowly)
+    async with client_of(open_host) as client:
+        result = await client.call_tool("delegate", {"task": "hello"})
+    (job,) = await real.list_jobs()
+    assert not result.is_error, said(result)
+    assert [line["job"] for line in lines_of(real)] == [job.id]
+
+
+async def test_a_file_of_lines_that_is_kept_locked_holds_up_no_reply(
+    open_host: Host, real: Engine
+) -> None:
+    with usage_log.locked(real.home.usage_jsonl):
+        async with client_of(open_host) as client:
+            result = await client.call_tool("delegate", {"task": "hello"})
+        assert not result.is_error, said(result)
+        assert lines_of(real) == []
+    await real.ledger.written()
+    assert len(lines_of(real)) == 1
+
+
+def lines_of(engine: Engine) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in engine.home.usage_jsonl.read_text().splitlines()]

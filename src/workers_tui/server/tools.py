@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 STATUS_LINES = 10
 LISTED = 20
+LINE_WAIT = 0.05
+"""Seconds that a reply waits for lines of usage.jsonl under way: a slow disk must not hold it."""
 
 
 class Tools:
@@ -54,9 +56,12 @@ class Tools:
     async def run(self, name: str, arguments: Mapping[str, Any], call: Call) -> Reply:
         """Run a tool; a WorkersError comes back as a reply that says so."""
         try:
-            return await self._verb(name, call)(self._checked(name, arguments), call)
+            reply = await self._verb(name, call)(self._checked(name, arguments), call)
         except WorkersError as error:
-            return Reply(explain(error, call.client), error=True)
+            reply = Reply(explain(error, call.client), error=True)
+        # Who reads usage.jsonl after a reply finds what was billed; it was written meanwhile.
+        await self._engine.ledger.written(LINE_WAIT)
+        return reply
 
     def _verb(self, name: str, call: Call) -> Callable[[Arguments, Call], Awaitable[Reply]]:
         if name not in self._verbs:

@@ -93,8 +93,8 @@ class Ledger:
     def booked(self, row: Row) -> None:
         """A row was committed: its line follows, and who asks for open costs hears of it.
 
-        Nobody waits for the line: the store is the truth, and a line that the
-        end of the process cuts off is written at the next start.
+        Booking does not wait for the line: the store is the truth, and a line that
+        the end of the process cuts off is written at the next start.
         """
         if row.entry.generation_id and row.entry.cost.source in OPEN:
             for bell in self._open_bells:
@@ -109,10 +109,10 @@ class Ledger:
         except StoreError as error:
             log.warning("usage.jsonl is not up to date: %s", error)
 
-    async def written(self) -> None:
+    async def written(self, patience: float = PATIENCE) -> None:
         """Wait for the lines under way; a file with much to catch up keeps nobody for long."""
         if self._writing:
-            await asyncio.wait(set(self._writing), timeout=PATIENCE)
+            await asyncio.wait(set(self._writing), timeout=patience)
 
     def on_open(self, bell: Callable[[], None]) -> None:
         """Be told when a call was booked whose cost can be asked for."""
