@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from workers_tui.engine.rush import Rush
 
 
 class Topic(StrEnum):
@@ -56,8 +55,6 @@ class Board:
     """Keeps values; wakes watchers."""
 
     def __init__(self) -> None:
-        self.rush = Rush()
-        """Who shows the board lets short steps of calls pass first."""
         self._values: dict[Key, Any] = {}
         self._watchers: list[Watcher] = []
 

@@ -65,7 +65,6 @@ class Attempt:
             self._run.unseal()
             raise
         self._run.sealed = True
-        self._parts.board.rush.note()
         return await self._settle_whole(hold)
 
     async def _reserve(self, most: Bound) -> Hold:

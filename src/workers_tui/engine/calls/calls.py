@@ -41,7 +41,6 @@ class Calls(Runs):
         if not 1 <= len(requests) <= BATCH:
             raise WrongUse(f"a batch takes 1 to {BATCH} jobs, not {len(requests)}")
         self.refuse_closed()
-        self._parts.board.rush.note()
         await self._parts.config.refresh()
         checked = [self._checked(request) for request in requests]
         return [await self._start(request, origin, parent) for request in checked]
