@@ -14,7 +14,6 @@ from enum import StrEnum
 from typing import Any
 
 
-
 class Topic(StrEnum):
     """Kinds of values on the board; the value's type stands beside each."""
 
