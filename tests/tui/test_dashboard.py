@@ -39,7 +39,7 @@ async def test_the_first_look_answers_four_questions(desk: Open) -> None:
         assert "of $3.00" in header
         assert "reaches the cap" in header
         assert "3 running" in d.app.screen.query_one("#jobs", Frame).title
-        assert "22 % of the tokens" in d.text("#savings-view")
+        assert "22 % of the work" in d.text("#savings-view")
         rows = d.text("#job-list")
         assert "▶ m2qx4  glm · turn 4" in rows
         assert "↻ r4t8w" in rows

@@ -65,12 +65,12 @@ def test_reasons_and_amounts_of_losses_stand_in_columns() -> None:
 
 
 def test_the_line_fits_a_terminal_of_eighty() -> None:
-    assert summary(make_savings()).startswith("workers handled 22 % · 363k kept out · net +$3.10")
+    assert summary(make_savings()).startswith("workers did 22 % · 363k kept out · net +$3.10")
     assert len(summary(make_savings())) <= 62
 
 
 def test_a_share_is_not_cut_where_there_is_little_room() -> None:
-    assert "22 % of the tokens" in said(tables(make_savings(), 138))
+    assert "22 % of the work" in said(tables(make_savings(), 138))
     narrow = said(tables(make_savings(), 56))
     assert "22 %" in narrow
     assert "…" not in narrow.partition("kept out")[0]

@@ -31,7 +31,7 @@ def sentences(view: Savings | None, width: int) -> list[Row]:
         return nothing_yet()
     rows = []
     if view.percent is not None:
-        rows.append(row(" workers handled ", (f"{view.percent:.0f} %", "strong"), " of the tokens"))
+        rows.append(row(" workers did ", (f"{view.percent:.0f} %", "strong"), " of the work"))
     kept = words.count(view.kept_out_tokens)
     rows.append(row(" ", (f"{kept} tokens", "strong"), " kept out of Claude's context"))
     rows.append(row(" net ", *net(view.net_low_pico, view.net_high_pico)))
@@ -56,7 +56,7 @@ def summary(view: Savings | None) -> str:
     """The figures in one line."""
     if view is None:
         return "nothing yet"
-    said = [] if view.percent is None else [f"workers handled {view.percent:.0f} %"]
+    said = [] if view.percent is None else [f"workers did {view.percent:.0f} %"]
     said.append(f"{words.count(view.kept_out_tokens)} kept out")
     both = net(view.net_low_pico, view.net_high_pico)
     return " · ".join([*said, "net " + "".join(text for text, _ in both)])
@@ -97,6 +97,6 @@ FORMULA = (
     "Net, high: those tokens at the input price of Claude's own model, less what the workers cost.",
     "Net, low: the same at its cache-read price, which is what a second look at a file costs.",
     "It may be negative, and is then shown so.",
-    "Share of the tokens: the workers' fresh tokens over all, in the sessions that delegated.",
-    "Fresh are input, cache writes and output; cache reads are never counted.",
+    "Share of the work: the workers' fresh tokens over all, in the sessions that delegated.",
+    "Fresh are input, cache writes and output; cache reads are never counted as work.",
 )

@@ -119,7 +119,7 @@ def _spans(view: Savings, width: int) -> Iterator[Row]:
     names = "".join(safe.fit_right(name, wide) for name, _ in spans)
     yield row((" " + " " * NAME, ""), (names, "head"))
     figures = [period.figures for _, period in spans]
-    yield _line("workers handled", [_share(one, wide) for one in figures], wide)
+    yield _line("workers did", [_share(one, wide) for one in figures], wide)
     yield _line("kept out of context", [words.count(one.kept_out_tokens) for one in figures], wide)
     parts = [net(one.net_low_pico, one.net_high_pico) for one in figures]
     nets = ["".join(text for text, _ in said) for said in parts]
@@ -151,7 +151,7 @@ def _share(made: Figures, wide: int) -> str:
     if made.percent is None:
         return words.NOTHING
     share = f"{made.percent:.0f} %"
-    return f"{share} of the tokens" if wide > len(f"{share} of the tokens") else share
+    return f"{share} of the work" if wide > len(f"{share} of the work") else share
 
 
 def _paid(made: Figures) -> str:
