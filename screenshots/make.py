@@ -19,7 +19,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "screenshots")]
 
 from tests.walk.tmux import NeverCame, Window  # noqa: E402 - the path is set above
 
-draw = importlib.import_module("terminal_picture").draw
+terminal_picture = importlib.import_module("terminal_picture")
+draw = terminal_picture.draw
 LANCZOS = 1  # Pillow's number for the filter
 
 HERE = ROOT / "screenshots"
@@ -119,7 +120,8 @@ def record() -> None:
         window.close()
     width, height = (round(SCALE * side) for side in frames[0].size)
     scaled = [frame.resize((width, height), LANCZOS) for frame in frames]
-    palette = scaled[0].quantize(COLOURS)  # one for all: then only what changed is kept
+    # One palette for all keeps only what changed; from several: none has every colour.
+    palette = terminal_picture.below_each_other(scaled[:: len(scaled) // 4]).quantize(COLOURS)
     first, *rest = (frame.quantize(palette=palette, dither=0) for frame in scaled)
     first.save(
         HERE / "demo.gif", save_all=True, append_images=rest, duration=FRAME_MS, loop=0,

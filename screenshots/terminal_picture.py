@@ -8,6 +8,7 @@ Box lines and blocks are drawn as shapes, so that they meet whatever the font.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -52,6 +53,15 @@ def draw(captured: str, columns: int, rows: int) -> Image.Image:
     for y, line in enumerate(captured.split("\n")[:rows]):
         look = _draw_line(canvas, line, y * HEIGHT, columns, look)
     return image
+
+
+def below_each_other(images: Sequence[Image.Image]) -> Image.Image:
+    """One sheet of all of them, which have one size."""
+    width, height = images[0].size
+    sheet = Image.new("RGB", (width, height * len(images)))
+    for number, image in enumerate(images):
+        sheet.paste(image, (0, number * height))
+    return sheet
 
 
 def _draw_line(canvas: ImageDraw.ImageDraw, line: str, top: int, columns: int, look: Look) -> Look:
