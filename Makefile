@@ -21,7 +21,7 @@ lint: $(STAMP)
 fast: $(STAMP)
 	$(BIN)/pytest -n 2 -q -rs
 
-processes: $(STAMP) ## whole servers, dashboards and forwarders that start, meet and die
+processes: $(STAMP) ## whole programs that start, meet and die, and tours of the whole dashboard
 	$(BIN)/pytest -n 2 -q -rs -m processes
 
 proof: $(STAMP) ## shows that tests fail without the code they are for; takes a quarter of an hour

@@ -10,8 +10,36 @@ import pytest
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home
 
+HERE = Path(__file__).parent
 STRANGERS = ("OPENROUTER_", "WORKERS_", "CLAUDE", "ANTHROPIC_", "MODEL_ORCHESTRATION_")
+WHOLE = (
+    "cli/test_doctor_smoke_login.py",
+    "engine/agents/test_agent_process.py",
+    "engine/agents/test_child_guard.py",
+    "forwarder/test_bad_input.py",
+    "forwarder/test_forwarding.py",
+    "forwarder/test_handshake_era.py",
+    "forwarder/test_newest_era.py",
+    "forwarder/test_official_client.py",
+    "line/test_line.py",
+    "server/test_real_engine.py",
+    "simulator/test_agent.py",
+    "tui/test_dashboard.py",
+    "tui/test_double_keys.py",
+    "tui/test_hostile.py",
+    "tui/test_screens.py",
+    "tui/test_sizes.py",
+)
+"""Files whose tests start programs or go round the whole dashboard: `make processes` runs them."""
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the fast tests fast: whole programs and whole dashboards run apart."""
+    whole = {HERE / name for name in WHOLE}
+    for item in items:
+        if item.path in whole:
+            item.add_marker(pytest.mark.processes)
 
 
 @pytest.fixture(autouse=True)
