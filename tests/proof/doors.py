@@ -136,14 +136,14 @@ FORWARDER = (
     Promise(
         "a new server gets the client's initialize again",
         "forwarder/upstream.py",
-        '"params": self._initialize}',
-        '"params": {**self._initialize, "clientInfo": {"name": "x", "version": "1"}}}',
+        '"params": self._client}',
+        '"params": {**self._client, "clientInfo": {"name": "x", "version": "1"}}}',
         (CHANGING + "test_a_new_server_is_used_and_announced",),
     ),
     Promise(
         "a new server gets the newest client's envelope",
         "forwarder/upstream_newest.py",
-        'meta = {**self._envelope, **(params.get("_meta") or {})}',
+        'meta = {**self._client, **(params.get("_meta") or {})}',
         'meta = params.get("_meta") or {}',
         (CHANGING + "test_a_new_server_is_used_and_announced",),
     ),

@@ -45,8 +45,10 @@ class Server:
         place: Place,
         headers: Mapping[str, str],
         deliver: Callable[[Server, Message], None],
-        lost: Callable[[], None] = lambda: None,
+        lost: Callable[[], None],
+        client: Message,
     ) -> None:
+        """`client`: what it said of itself: the params of initialize, or the envelope."""
         self.place = place
         self.alive = True
         self._headers = {
@@ -57,6 +59,7 @@ class Server:
         }
         self._deliver = deliver
         self._lost = lost
+        self._client = client
         self._stream: Exchange | None = None
 
     def open(self) -> None:
@@ -146,20 +149,9 @@ class Server:
 class HandshakeServer(Server):
     """The handshake era: a session, a stream of its own for what the server pushes."""
 
-    def __init__(
-        self,
-        place: Place,
-        headers: Mapping[str, str],
-        deliver: Callable[[Server, Message], None],
-        lost: Callable[[], None],
-        initialize: Message,
-    ) -> None:
-        super().__init__(place, headers, deliver, lost)
-        self._initialize = initialize
-
     def open(self) -> None:
         """Replay the client's initialize and listen. Raises NotSent, Broken or Elsewhere."""
-        request = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": self._initialize}
+        request = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": self._client}
         exchange = self._post(request, QUICK)
         try:
             answer = next(iter(exchange.events()), {})

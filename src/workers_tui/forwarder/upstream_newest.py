@@ -10,11 +10,9 @@ import base64
 import contextlib
 import re
 import threading
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from workers_tui.forwarder.eras import VERSION
-from workers_tui.forwarder.finder import Place
 from workers_tui.forwarder.frames import Message
 from workers_tui.forwarder.subscriptions import ACKNOWLEDGED, LISTEN
 from workers_tui.forwarder.upstream import QUICK, Server
@@ -26,17 +24,6 @@ CODED = re.compile(r"=\?base64\?.*\?=")
 
 class NewestServer(Server):
     """Every request carries the envelope; the server pushes on an open subscription."""
-
-    def __init__(
-        self,
-        place: Place,
-        headers: Mapping[str, str],
-        deliver: Callable[[Server, Message], None],
-        lost: Callable[[], None],
-        envelope: Message,
-    ) -> None:
-        super().__init__(place, headers, deliver, lost)
-        self._envelope = envelope
 
     def open(self) -> None:
         """Listen for changes of the tools. Raises NotSent, Broken or Elsewhere."""
@@ -65,7 +52,7 @@ class NewestServer(Server):
 
     def _post(self, message: Message, timeout: float | None) -> Exchange:
         params = message.get("params", {})
-        meta = {**self._envelope, **(params.get("_meta") or {})}
+        meta = {**self._client, **(params.get("_meta") or {})}
         return super()._post({**message, "params": {**params, "_meta": meta}}, timeout)
 
     def _head_of(self, message: Message) -> dict[str, str]:

@@ -24,7 +24,6 @@ Part = tuple[str, str]
 Row = tuple[Part, ...]
 
 STYLES = ("dim", "strong", "good", "warn", "bad", "run", "key", "head", "soft", "held", "free")
-BLANK: Row = ()
 
 
 def row(*parts: Part | str) -> Row:
