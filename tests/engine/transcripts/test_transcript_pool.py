@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 from pathlib import Path
 from typing import IO
@@ -12,6 +13,7 @@ from tests.engine.transcript_kit import Tree, line
 
 from workers_tui.engine.transcripts import transcript_child, transcript_pool
 from workers_tui.engine.transcripts.transcript_child import Block, Task
+from workers_tui.engine.transcripts.transcript_place import Place
 from workers_tui.engine.transcripts.transcript_pool import read_all
 from workers_tui.engine.transcripts.transcripts import News, Reader
 
@@ -78,6 +80,22 @@ def test_a_second_process_that_dies_with_a_block_in_its_hands_loses_nothing(
     assert len(taken) == 4
     os.close(took)
     os.close(tell)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_every_file_but_those_of_the_first_block_is_fetched_once_before_its_turn(
+    tasks: list[Task], monkeypatch: pytest.MonkeyPatch, processes: int
+) -> None:
+    fetched = multiprocessing.get_context("fork").SimpleQueue()
+    monkeypatch.setattr(transcript_child, "_has_threads", lambda: False)
+    monkeypatch.setattr(transcript_child, "fetch", lambda *given: fetched.put(given))
+    tasks[7].place = Place(offset=5)
+    assert keys(tasks, processes) == ALL
+    asked = [fetched.get() for _ in range(19)]
+    assert fetched.empty()
+    assert sorted(asked) == sorted(
+        (task.path, task.place.offset if task.place else 0, task.bytes) for task in tasks[1:]
+    )
 
 
 @pytest.mark.usefixtures("kind")

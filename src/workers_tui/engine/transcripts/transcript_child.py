@@ -16,6 +16,7 @@ from typing import IO, Protocol
 
 import msgspec
 
+from workers_tui.engine.transcripts.read_ahead import fetch
 from workers_tui.engine.transcripts.transcript_place import Place
 from workers_tui.engine.transcripts.transcripts import News, Reader
 
@@ -31,6 +32,9 @@ class Task(msgspec.Struct, array_like=True):
 
 
 Block = list[Task]
+
+AHEAD = 3
+"""Whoever takes a block has the kernel fetch the one that stands so many behind it."""
 
 
 class Turns:
@@ -168,9 +172,16 @@ def _serve(blocks: list[Block], turns: int, out: IO[bytes]) -> None:
     """Send the news of a block after another, until the numbers are used up."""
     reader = Reader()
     while (number := _next(turns)) is not None:
+        fetch_ahead(blocks[number + AHEAD : number + AHEAD + 1])
         raw = msgspec.msgpack.encode((number, read_block(reader, blocks[number])))
         out.write(len(raw).to_bytes(4, "little") + raw)
         out.flush()
+
+
+def fetch_ahead(blocks: list[Block]) -> None:
+    """Have the kernel read what is new in these blocks."""
+    for task in (task for block in blocks for task in block):
+        fetch(task.path, task.place.offset if task.place is not None else 0, task.bytes)
 
 
 def read_block(reader: Reader, block: Block) -> list[News]:

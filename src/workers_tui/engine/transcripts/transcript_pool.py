@@ -14,11 +14,13 @@ from typing import IO, TYPE_CHECKING
 import msgspec
 
 from workers_tui.engine.transcripts.transcript_child import (
+    AHEAD,
     Block,
     Child,
     Task,
     Turns,
     child,
+    fetch_ahead,
     read_block,
     read_task,
 )
@@ -41,12 +43,16 @@ def read_all(tasks: Sequence[Task], *, processes: int | None = None) -> Generato
     if processes is None:
         wide = sum(task.bytes for task in tasks) >= WORTH_A_PROCESS and (os.cpu_count() or 1) > 1
         processes = 2 if wide else 1
+    blocks = _blocks(tasks)
+    fetch_ahead(blocks[1:AHEAD])
     if processes > 1:
-        yield from _together(_blocks(tasks))
+        yield from _together(blocks)
         return
     reader = Reader()
-    for task in tasks:
-        yield read_task(reader, task)
+    for number, block in enumerate(blocks):
+        fetch_ahead(blocks[number + AHEAD : number + AHEAD + 1])
+        for task in block:
+            yield read_task(reader, task)
 
 
 def _blocks(tasks: Sequence[Task]) -> list[Block]:
@@ -106,6 +112,7 @@ def _in_order(blocks: list[Block], turns: Turns, done: SimpleQueue[Read | None])
         while number not in ready:
             mine = turns.next()
             if mine is not None:
+                fetch_ahead(blocks[mine + AHEAD : mine + AHEAD + 1])
                 ready[mine] = read_block(reader, blocks[mine])
             elif child_lives:
                 child_lives = _take(done, ready)
