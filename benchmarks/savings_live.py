@@ -17,6 +17,7 @@ from workers_tui.engine.spending.schema import STORE_MIGRATIONS
 from workers_tui.engine.store.store import Store
 from workers_tui.engine.transcripts.follow_transcripts import FollowOptions, TranscriptFollower
 from workers_tui.engine.transcripts.savings_view import SavingsView
+from workers_tui.engine.transcripts.transcript_bell import SURELY
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home
 
@@ -112,7 +113,7 @@ async def measure_live(tree: Path, place: Path) -> None:
 
 
 async def _measure(live: Live, tell: Callable[[str], None]) -> None:
-    await asyncio.sleep(2)
+    await asyncio.sleep(max(SURELY) + 1)  # the looks that follow a start are over
     tell(f"idle                {await share(20):5.2f} % of a core            <= 0.5 %")
     await live.way()
     tell(f"quiet               {await live.ways(100, 0.15)}  p95 <= 20 ms")

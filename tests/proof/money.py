@@ -240,8 +240,8 @@ AFTERMATH = (
     Promise(
         "the store writes through to the disk",
         "engine/store/transactions.py",
-        'level = "FULL" if durable and self._durable else "NORMAL"',
-        'level = "NORMAL"',
+        "{'FULL' if durable else 'NORMAL'}",
+        "NORMAL",
         (STORE + "test_the_file_is_private_and_in_wal_mode_with_full_sync",),
     ),
     Promise(

@@ -74,7 +74,7 @@ def make_savings(**more: Any) -> SavingsView:
         "session": Period(session, Tokens()),
         "session_id": "5e55",
         "days": tuple(
-            DayPoint(first + day, 300_000 * (day + 1), 90_000, from_usd(3), from_usd("0.2"))
+            DayPoint(first + day, 300_000 * (day + 1), 90_000, from_usd("0.2"))
             for day in range(3)
         ),
         "workers": (("glm", claude), ("local", Tokens(Sums(2, 50, 70), 0, ("qwen3:8b",)))),

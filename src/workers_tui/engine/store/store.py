@@ -14,6 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,11 +29,13 @@ __all__ = ["Migration", "Store"]
 T = TypeVar("T")
 
 LOOK_EVERY = 0.15
-"""Seconds between looks for commits of other processes."""
+"""Seconds between looks for commits of other processes, where nobody says otherwise."""
 GROUP = 64
 """Works that may share one commit."""
 TIDY_AFTER, TIDY_AT_LAST = 20, 200
 """Commits after which the log is copied into the file: when nobody waits, and in any case."""
+PATIENCE = 1.0
+"""Seconds after which one who waits in a thread looks whether anybody is there to answer."""
 READERS = 2
 """A slow read, such as a search, lets a quick one pass."""
 
@@ -49,8 +52,9 @@ class _Bells:
 class Store:
     """Transactions on one file."""
 
-    def __init__(self, path: Path, known: int, *, durable: bool) -> None:
+    def __init__(self, path: Path, known: int, *, durable: bool, look_every: float) -> None:
         self.path = path
+        self._look_every = look_every
         self.set_aside: Path | None = None
         """Where a damaged file was put when this one was opened."""
         self._transactions = Transactions(path, known, durable=durable)
@@ -69,15 +73,22 @@ class Store:
 
     @classmethod
     async def open(
-        cls, path: Path, migrations: Sequence[Migration], *, durable: bool = True
+        cls,
+        path: Path,
+        migrations: Sequence[Migration],
+        *,
+        durable: bool = True,
+        look_every: float = LOOK_EVERY,
     ) -> Store:
         """Open or create the file, bring its schema up to date, start the threads.
 
         A damaged file is set aside first (`set_aside`). `durable` flushes every
         commit to the disk; without it a power failure may take the newest ones.
+        `look_every` is the seconds between looks for commits of other processes:
+        each look costs an idle program some time.
         Raises StoreNewer or StoreUnusable.
         """
-        store = cls(path, len(migrations), durable=durable)
+        store = cls(path, len(migrations), durable=durable, look_every=look_every)
         store.set_aside = await asyncio.to_thread(store_file.prepare, path, migrations)
         store._transactions.inode = await asyncio.to_thread(lambda: path.stat().st_ino)
         for thread in store._threads:
@@ -95,6 +106,17 @@ class Store:
         result: T = await self._submit(self._works, work, durable)
         return result
 
+    def write_from_thread(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """`write` for a thread that may wait, without a way through the loop."""
+        future: Future[T] = Future()
+        self._works.put(self._item(work, future, durable=True))
+        while True:
+            try:
+                return future.result(timeout=PATIENCE)
+            except TimeoutError:
+                if not self._threads[0].is_alive():  # it was closed while we asked
+                    raise self._is_closed() from None
+
     def post(self, work: Callable[[sqlite3.Connection], object]) -> None:
         """Queue a work without waiting: it runs after every write asked for before."""
         future = self._submit(self._works, work, durable=True)
@@ -106,7 +128,7 @@ class Store:
         return result
 
     def on_foreign_commit(self, bell: Callable[[], None]) -> None:
-        """Call `bell` in the loop within 200 ms of a commit by another process."""
+        """Call `bell` in the loop soon after a commit by another process, see `look_every`."""
         self._bells.calls.append(bell)
 
     async def close(self) -> None:
@@ -124,11 +146,19 @@ class Store:
     def _submit(
         self, works: queue.SimpleQueue[Item | None], work: Work, durable: bool
     ) -> asyncio.Future[Any]:
-        if self._closed:
-            raise StoreError(f"{self.path.name} is closed")
         future: asyncio.Future[Any] = self._loop.create_future()
-        works.put(Item(work, future, durable))
+        works.put(self._item(work, future, durable=durable))
         return future
+
+    def _item(
+        self, work: Work, future: asyncio.Future[Any] | Future[Any], *, durable: bool
+    ) -> Item:
+        if self._closed:
+            raise self._is_closed()
+        return Item(work, future, durable)
+
+    def _is_closed(self) -> StoreError:
+        return StoreError(f"{self.path.name} is closed")
 
     # the writer thread
 
@@ -161,7 +191,7 @@ class Store:
         """The works that wait now, or none after a while; False at the end."""
         items: list[Item] = []
         try:
-            item = self._works.get(timeout=LOOK_EVERY)
+            item = self._works.get(timeout=self._look_every)
             while True:
                 if item is None:
                     return items, False
@@ -176,7 +206,7 @@ class Store:
     def _look_for_others(self, conn: sqlite3.Connection) -> None:
         """Our own commits leave this connection's data_version as it is."""
         now, bells = time.monotonic(), self._bells
-        if now - bells.looked < LOOK_EVERY / 2 or not bells.calls:
+        if now - bells.looked < self._look_every / 2 or not bells.calls:
             return
         try:
             (version,) = conn.execute("PRAGMA data_version").fetchone()
@@ -205,8 +235,10 @@ class Store:
     # both
 
     def _deliver(self, items: list[Item]) -> None:
-        if items:
-            self._call(lambda: _resolve(items))
+        _resolve([item for item in items if isinstance(item.future, Future)])
+        in_loop = [item for item in items if not isinstance(item.future, Future)]
+        if in_loop:
+            self._call(lambda: _resolve(in_loop))
 
     def _call(self, callback: Callable[[], None]) -> None:
         with contextlib.suppress(RuntimeError):  # the loop ended before its works did

@@ -12,6 +12,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,8 @@ class Item:
     """A work in the queue."""
 
     work: Work
-    future: asyncio.Future[Any]
+    future: asyncio.Future[Any] | Future[Any]
+    """The second kind for one who waits in a thread."""
     durable: bool
     outcome: Any = None
     error: BaseException | None = None
@@ -83,8 +85,8 @@ class Transactions:
             raise
 
     def _begin(self, conn: sqlite3.Connection, *, durable: bool) -> None:
-        level = "FULL" if durable and self._durable else "NORMAL"
-        conn.execute(f"PRAGMA synchronous={level}")
+        if self._durable:
+            conn.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
         _begin_immediate(conn)
         try:
             store_file.check_version(conn, self._known, self.path)

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from sqlite3 import Connection
 from typing import Any, TypeVar
 
 from workers_tui.engine.board import Board, Key, Topic
@@ -44,6 +43,8 @@ T = TypeVar("T")
 
 AGAIN = 0.3
 """Seconds between two folds of what jobs saved, or two loads of all sums."""
+OTHERS = 1.0
+"""Seconds between looks whether another program has added to the index."""
 REST = 10
 """They rest so many times as long as they took, which keeps them below a tenth of a core."""
 REST_AT_MOST = 2.0
@@ -97,7 +98,9 @@ class TranscriptFollower:
 
     async def run(self) -> None:
         """Follow until cancelled. Raises StoreError when the index cannot be used."""
-        index = await Store.open(self._options.home.index_db, MIGRATIONS, durable=False)
+        index = await Store.open(
+            self._options.home.index_db, MIGRATIONS, durable=False, look_every=OTHERS
+        )
         try:
             for text in damage_told(index.set_aside):
                 self._events.tell("savings", text, level=Level.WARNING)
@@ -112,11 +115,7 @@ class TranscriptFollower:
             await index.close()
 
     async def _begin(self, index: Store) -> Steps:
-        loop = asyncio.get_running_loop()
-
-        def transact(work: Callable[[Connection], T]) -> T:
-            """Run a transaction from the thread."""
-            return asyncio.run_coroutine_threadsafe(index.write(work), loop).result()
+        transact = index.write_from_thread
 
         def steps() -> Steps:
             settings = read_json(self._options.config or self._options.home.models_json)

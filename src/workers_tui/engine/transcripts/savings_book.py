@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from workers_tui.engine.pricing.manager_prices import ManagerPrices, ModelDay
 from workers_tui.engine.transcripts.cells import NOTHING, CellKey, Sums
 from workers_tui.engine.transcripts.index_query import CellRow, SessionName
+from workers_tui.engine.transcripts.job_savings import NOTHING_SAVED, JobSums
 from workers_tui.engine.transcripts.savings import (
     Figures,
     Tokens,
@@ -32,6 +33,7 @@ _Folded = dict[tuple[str, str], Tokens]
 """By owner and model."""
 
 DAYS_SHOWN = 60
+NONE = Tokens()
 
 
 class Book:
@@ -53,10 +55,15 @@ class Book:
         """The newest day, and the sum of all others."""
         self._managed: dict[int, Tokens] = {}
         """Per day, the manager's."""
+        self._manager_days: set[int] = set()
+        """Days on which the manager worked."""
+        self._pointed: dict[int, tuple[Tokens, JobSums, DayPoint]] = {}
+        """Per day, what was shown last and from what."""
 
     def load(self, rows: Iterable[CellRow]) -> None:
         """Start anew with the sums of the index."""
         self._days.clear()
+        self._manager_days.clear()
         self.work = SessionWork()
         self.reprice()
         for row in rows:
@@ -82,6 +89,8 @@ class Book:
     def _add(self, number: int, slot: _Slot, sums: Sums) -> None:
         day = self._days[number]
         day[slot] = day.get(slot, NOTHING).plus(sums)
+        if slot[0] == MANAGER:
+            self._manager_days.add(number)
         self._folded.pop(number, None)
         self._managed.pop(number, None)
         if self._closed is not None and number != self._closed[0]:
@@ -122,6 +131,8 @@ class Book:
         return self._folded[day]
 
     def _manager_on(self, day: int) -> Tokens:
+        if day not in self._manager_days:
+            return NONE
         if day not in self._managed:
             parts = [found for (owner, _), found in self._fold(day).items() if owner == MANAGER]
             self._managed[day] = add_tokens(parts)
@@ -146,15 +157,14 @@ class Book:
 
     def view(self, today: int, warnings: Sequence[str] = ()) -> SavingsView:
         """Everything that the dashboard shows."""
-        manager = {day: self._manager_on(day) for day in self._days}
         groups = self._all_time()
         newest = next(reversed(self.jobs.sessions), None)
         return SavingsView(
-            today=Period(self._on(today), manager.get(today, Tokens())),
+            today=Period(self._on(today), self._manager_on(today)),
             all_time=Period(self.ever(), add_tokens(groups.get(MANAGER, {}).values())),
             session=Period(self.session_figures(newest), Tokens()) if newest else None,
             session_id=newest,
-            days=self._points(manager),
+            days=self._points(),
             workers=_most_work_first(
                 {name: add_tokens(own.values()) for name, own in groups.items() if name != MANAGER}
             ),
@@ -163,21 +173,20 @@ class Book:
             warnings=tuple(warnings),
         )
 
-    def _points(self, manager: Mapping[int, Tokens]) -> tuple[DayPoint, ...]:
+    def _points(self) -> tuple[DayPoint, ...]:
         jobs = self.jobs.days
-        return tuple(
-            DayPoint(
-                day,
-                manager[day].sums.fresh if day in manager else 0,
-                jobs[day].fresh if day in jobs else 0,
-                manager[day].cost_pico if day in manager else 0,
-                jobs[day].worker_pico if day in jobs else 0,
-            )
-            for day in sorted({*filter(self._has_manager, manager), *jobs})[-DAYS_SHOWN:]
-        )
+        shown = sorted({*self._manager_days, *jobs})[-DAYS_SHOWN:]
+        return tuple(self._point(day, jobs.get(day, NOTHING_SAVED)) for day in shown)
 
-    def _has_manager(self, day: int) -> bool:
-        return any(owner == MANAGER for owner, _, _ in self._days[day])
+    def _point(self, day: int, jobs: JobSums) -> DayPoint:
+        """A day's point; the same one as before where nothing changed."""
+        manager = self._manager_on(day)
+        before = self._pointed.get(day)
+        if before is not None and before[0] is manager and before[1] is jobs:
+            return before[2]
+        point = DayPoint(day, manager.sums.fresh, jobs.fresh, jobs.worker_pico)
+        self._pointed[day] = (manager, jobs, point)
+        return point
 
     def _all_time(self) -> dict[str, dict[str, Tokens]]:
         """Sums by owner and model; all days but the newest are added up once."""

@@ -26,7 +26,6 @@ class DayPoint:
     """As an ordinal."""
     manager_fresh: int
     worker_fresh: int
-    manager_pico: Pico
     worker_pico: Pico
 
 

@@ -20,7 +20,7 @@ from workers_tui.engine.clock import Clock
 from workers_tui.engine.store.mounts import network_file_system
 from workers_tui.engine.transcripts.transcript_files import ENDING
 
-STEP = 40
+STEP = 100
 """Milliseconds between looks at the kernel's queue: an idle program wakes no oftener."""
 DEBOUNCE = 50
 """Milliseconds for which notices that keep coming are put together, in watchfiles."""
@@ -30,7 +30,7 @@ LIVE_FOR = 30.0
 """Seconds for which a file counts as being written after its last line."""
 MOST_LIVE = 4
 """More files than this at once are left to the kernel's notices."""
-BETWEEN = 0.075
+BETWEEN = 0.087
 """Seconds between two rings while lines keep coming: bounded work, many lines at once."""
 OTHERS = 0.2
 """Seconds between two notices while files are being written, which are looked at anyway."""
@@ -129,7 +129,7 @@ class Bell:
                 if changed:
                     self.ring(changed)
                     end = self._clock.monotonic() + LIVE_FOR
-                    await self._clock.sleep(BETWEEN / 2)  # no ring is due sooner
+                    await self._clock.sleep(BETWEEN)  # no ring is due sooner
             self._live.clear()
             self._living.clear()
 

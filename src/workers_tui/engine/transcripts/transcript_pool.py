@@ -24,7 +24,7 @@ from workers_tui.engine.transcripts.transcript_child import (
     read_block,
     read_task,
 )
-from workers_tui.engine.transcripts.transcripts import News, Reader
+from workers_tui.engine.transcripts.transcripts import PIECE, News, Reader
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
@@ -33,6 +33,9 @@ BLOCK = 4 << 20
 """Bytes of transcripts that are handed out at once."""
 WORTH_A_PROCESS = 100 << 20
 """With fewer new bytes one process is done before a second has started."""
+
+SHORT = 1 << 14
+"""Bytes of the smallest buffer."""
 
 Read = tuple[int, list[News]]
 """The number of a block and the news in it."""
@@ -48,7 +51,9 @@ def read_all(tasks: Sequence[Task], *, processes: int | None = None) -> Generato
     if processes > 1:
         yield from _together(blocks)
         return
-    reader = Reader()
+    most = max((task.bytes for task in tasks), default=0)
+    # To clear a large buffer would cost more than to read a short tail.
+    reader = Reader(min(PIECE, max(SHORT, most + 1)))
     for number, block in enumerate(blocks):
         fetch_ahead(blocks[number + AHEAD : number + AHEAD + 1])
         for task in block:
