@@ -25,12 +25,12 @@ from tests.engine.transcript_kit import (
 )
 
 from workers_tui.engine.store import store_file
-from workers_tui.engine.transcripts import cells, index_query
+from workers_tui.engine.transcripts import cells, index_query, transcript_files
 from workers_tui.engine.transcripts.cells import Sums
 from workers_tui.engine.transcripts.index import MIGRATIONS
 from workers_tui.engine.transcripts.index_query import CellRow, FileCounts
 from workers_tui.engine.transcripts.indexer import Indexer, Refreshed
-from workers_tui.engine.transcripts.transcript_files import Source
+from workers_tui.engine.transcripts.transcript_files import Listing, Source
 
 
 class Indexed:
@@ -130,6 +130,23 @@ def test_a_warm_start_reads_nothing_and_an_append_only_what_is_new(
     assert done.files == 1
     assert [sum(sums.messages for sums in delta.values()) for delta in done.deltas] == [1]
     assert warm.sums().messages == 3
+
+
+def test_a_refresh_after_a_look_does_not_look_again(
+    tree: Tree, indexed: Indexed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree.write(line())
+    looks: list[Source] = []
+
+    def list_files(source: Source) -> Listing:
+        looks.append(source)
+        return transcript_files.list_files(source)
+
+    monkeypatch.setattr("workers_tui.engine.transcripts.indexer.list_files", list_files)
+    assert indexed.indexer.waiting() == tree.path().stat().st_size
+    assert (indexed.refresh().files, len(looks)) == (1, 1)
+    tree.add(line("m2", "r2"))
+    assert (indexed.refresh().files, len(looks)) == (1, 2)
 
 
 def test_deleting_the_files_changes_no_total(tree: Tree, indexed: Indexed) -> None:
@@ -255,7 +272,6 @@ def test_what_cannot_be_read_is_told_and_the_rest_counts(
     tree: Tree, indexed: Indexed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree.write(line())
-    tree.path("directory").mkdir()
     locked = tree.write(line("m2", "r2"), name="locked")
     real = os.open
 

@@ -98,6 +98,35 @@ def test_every_file_but_those_of_the_first_block_is_fetched_once_before_its_turn
     )
 
 
+def test_a_second_process_that_fails_says_so_and_loses_nothing(
+    tasks: list[Task], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(blocks: list[Block], turns: int, out: IO[bytes]) -> None:
+        raise RuntimeError
+
+    def wait_for_it(reader: Reader, block: Block) -> list[News]:
+        for pid in children() - before:  # it has ended, and nobody has buried it yet
+            os.waitid(os.P_PID, int(pid), os.WEXITED | os.WNOWAIT)
+        return real(reader, block)
+
+    before, real = children(), transcript_child.read_block
+    monkeypatch.setattr(transcript_child, "_has_threads", lambda: False)
+    monkeypatch.setattr(transcript_child, "_serve", fail)
+    monkeypatch.setattr(transcript_pool, "read_block", wait_for_it)
+    caplog.set_level("INFO")
+    assert keys(tasks, 2) == ALL
+    assert caplog.messages == ["the second reader of transcripts ended with 1"]
+
+
+@pytest.mark.usefixtures("kind")
+def test_a_second_process_that_does_its_work_leaves_no_word(
+    tasks: list[Task], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    assert keys(tasks, 2) == ALL
+    assert caplog.messages == []
+
+
 @pytest.mark.usefixtures("kind")
 def test_a_file_that_cannot_be_read_is_told_in_its_place(tasks: list[Task]) -> None:
     Path(tasks[3].path).unlink()

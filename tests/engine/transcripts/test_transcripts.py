@@ -191,6 +191,28 @@ def test_a_line_too_long_for_memory_is_bad_and_the_rest_counts(
     assert news.bad == 1
 
 
+def test_a_line_too_long_for_memory_is_bad_once_it_is_whole(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transcripts, "LONGEST_LINE", 1 << 16)
+    reader = Reader(1000)
+    path = tree.write(line(), b'{"message":{"model":"' + b"x" * 200_000)
+    news = reader.read(str(path), "s1")
+    assert (news.bad, news.place.torn, len(news.messages)) == (0, True, 1)
+    tree.add(b"x" * 100_000)
+    news = reader.read(str(path), "s1", news.place)
+    assert (news.bad, news.place.torn) == (0, True)
+    tree.add(b"\n", line("m2"))
+    news = reader.read(str(path), "s1", news.place)
+    assert (news.bad, news.place.torn, len(news.messages)) == (1, False, 1)
+
+
+def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tree: Tree) -> None:
+    os.mkfifo(tree.path())
+    with pytest.raises(OSError, match="no file, though"):
+        Reader().read(str(tree.path()), "s1")
+
+
 def test_snapshots_of_any_size_need_no_memory(tree: Tree) -> None:
     reader = Reader(1 << 16)
     path = tree.path()

@@ -57,27 +57,31 @@ class Indexer:
         self.sources = list(sources)
         self.ids: dict[Source, int] = transact(lambda conn: index.prepare_sources(conn, sources))
         self._places: dict[Source, dict[str, Place]] = {}
+        self._looked: dict[Source, Listing] = {}
+        """What `waiting` found, for the refresh that follows it."""
 
     def refresh(self, told: Told | None = None) -> Refreshed:
         """Look at every directory and take what is new."""
         done = Refreshed()
         for source in self.sources:
-            listing = list_files(source)
+            listing = self._looked.pop(source, None) or list_files(source)
             done.unreadable += listing.unreadable
             self._take(source, listing, done, told)
         return done
 
     def waiting(self) -> int:
-        """About how many bytes a refresh would read."""
+        """About how many bytes a refresh would read, which need not look again then."""
+        self._looked = {source: list_files(source) for source in self.sources}
         return sum(
             _task(file, place).bytes
-            for source in self.sources
-            for file, place in self._new(source, list_files(source).files)
+            for source, listing in self._looked.items()
+            for file, place in self._new(source, listing.files)
         )
 
     def forget(self) -> None:
-        """Ask the index anew how far files were read: another process went on with them."""
+        """Look anew, and ask the index: another process went on with the files."""
         self._places.clear()
+        self._looked.clear()
 
     def refresh_paths(self, paths: Iterable[str]) -> Refreshed:
         """Take what is new in these files."""

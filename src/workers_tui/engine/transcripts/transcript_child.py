@@ -76,7 +76,7 @@ class Child(Protocol):
         """End it now."""
 
     def wait(self) -> int:
-        """Until it has ended."""
+        """Until it has ended; its exit code, below 0 for a signal."""
 
 
 @contextlib.contextmanager
@@ -91,7 +91,15 @@ def child(blocks: list[Block], turns: Turns) -> Iterator[Child]:
         yield forked
     finally:
         forked.kill()
-        forked.wait()
+        _note(forked.wait())
+
+
+def _note(code: int) -> None:
+    """Keep a trace of a child that failed; what it left is read by its parent."""
+    if code not in {0, -signal.SIGKILL}:
+        import logging  # a command that reads little needs none
+
+        logging.getLogger(__name__).info("the second reader of transcripts ended with %d", code)
 
 
 def _has_threads() -> bool:
@@ -118,17 +126,19 @@ class _Fork:
         os.kill(self._pid, signal.SIGKILL)
 
     def wait(self) -> int:
-        return os.waitpid(self._pid, 0)[1]
+        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
 
 
 def _work_and_end(work: Callable[[IO[bytes]], None], write: int) -> None:
     """Nothing of what the parent has begun may be ended here a second time."""
+    code = 1
     try:
         settle()
         with open(write, "wb") as out:
             work(out)
+        code = 0
     finally:
-        os._exit(0)
+        os._exit(code)
 
 
 def settle() -> None:
@@ -147,6 +157,7 @@ def _program(blocks: list[Block], turns: Turns) -> Iterator[Child]:
         [sys.executable, "-m", __name__, str(turns.fileno())],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
         pass_fds=(turns.fileno(),),
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
@@ -156,7 +167,7 @@ def _program(blocks: list[Block], turns: Turns) -> Iterator[Child]:
         yield process
     finally:
         process.kill()
-        process.wait()
+        _note(process.wait())
         feeder.join()
 
 

@@ -1,7 +1,7 @@
 """Which directories hold transcripts, whose they are, and which files lie there.
 
 A place reached twice (by a symlink, or named twice) is one. Nothing here opens
-a transcript; what cannot be listed is told, and the rest goes on.
+a transcript; what cannot be listed, or is no file, is told, and the rest goes on.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISREG
 
 MANAGER = ""
 """The owner of the user's own transcripts."""
@@ -110,8 +111,9 @@ def list_files(source: Source) -> Listing:
                 pending += _look(entries, project, session, seen, found)
         except FileNotFoundError:
             continue  # it went away meanwhile
-        except OSError:
-            found.unreadable.append(directory)
+        except OSError as error:
+            found.unreadable.append(_why(directory, error))
+    found.files = _once(found.files)
     return found
 
 
@@ -125,29 +127,57 @@ def _look(
     """Take the files of one directory; returns its subdirectories."""
     deeper = []
     for entry in entries:
-        if not is_text(entry.name):
-            if entry.name.endswith(ENDING) or entry.is_dir():
-                found.unreadable.append(_nameless(entry.path))
-        elif entry.name.endswith(ENDING) and entry.is_file():
-            stat = entry.stat()
-            stem = session or entry.name[: -len(ENDING)]
-            found.files.append(
-                TranscriptFile(
-                    entry.path,
-                    project,
-                    stem,
-                    stat.st_dev,
-                    stat.st_ino,
-                    stat.st_size,
-                    stat.st_mtime_ns,
-                )
-            )
-        elif entry.is_dir():
-            if entry.is_symlink() and not _first_time(entry.path, seen):
-                continue
-            inner = (project, session or entry.name) if project else (entry.name, "")
-            deeper.append((entry.path, *inner))
+        try:
+            if _take(entry, project, session, found) and (
+                not entry.is_symlink() or _first_time(entry.path, seen)
+            ):
+                inner = (project, session or entry.name) if project else (entry.name, "")
+                deeper.append((entry.path, *inner))
+        except FileNotFoundError:
+            continue  # it went away meanwhile
+        except OSError as error:
+            found.unreadable.append(_why(entry.path, error))
     return deeper
+
+
+def _take(entry: os.DirEntry[str], project: str, session: str, found: Listing) -> bool:
+    """Take a transcript, tell what cannot be one; True for a directory to look into."""
+    named = entry.name.endswith(ENDING)
+    if not is_text(entry.name):
+        if named or entry.is_dir():
+            found.unreadable.append(_nameless(entry.path))
+        return False
+    if named and entry.is_file():
+        stat, stem = entry.stat(), session or entry.name[: -len(ENDING)]
+        found.files.append(_file(entry.path, project, stem, stat))
+        return False
+    directory = entry.is_dir()
+    if named:
+        kind = "a directory" if directory else "no file"
+        found.unreadable.append(f"{entry.path}: {kind}, though its name is a transcript's")
+    return directory
+
+
+def _file(path: str, project: str, session: str, stat: os.stat_result) -> TranscriptFile:
+    return TranscriptFile(
+        path, project, session, stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
+    )
+
+
+def _once(files: list[TranscriptFile]) -> list[TranscriptFile]:
+    """A file with several names under the one that no link leads to, else the first."""
+    if len({(file.device, file.inode) for file in files}) == len(files):
+        return files
+    best: dict[tuple[int, int], TranscriptFile] = {}
+    for file in sorted(
+        files, key=lambda file: (os.path.realpath(file.path) != file.path, file.path)
+    ):
+        best.setdefault((file.device, file.inode), file)
+    return list(best.values())
+
+
+def _why(path: str, error: OSError) -> str:
+    return f"{path}: {error.strerror or error}"
 
 
 def is_text(name: str) -> bool:
@@ -180,8 +210,8 @@ def file_at(source: Source, path: str) -> TranscriptFile | None:
         stat = os.stat(path)  # noqa: PTH116 - called for every wake-up
     except OSError:
         return None
+    if not S_ISREG(stat.st_mode):
+        return None  # the next listing tells of it
     project = parts[0] if len(parts) > 1 else ""
     session = parts[1] if len(parts) > 2 else parts[-1][: -len(ENDING)]
-    return TranscriptFile(
-        path, project, session, stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
-    )
+    return _file(path, project, session, stat)

@@ -6,9 +6,11 @@ rewritten is known by them, also where size and inode say nothing.
 
 from __future__ import annotations
 
+import errno
 import os
 from datetime import UTC, datetime
 from hashlib import blake2b
+from stat import S_ISREG
 
 import msgspec
 
@@ -37,8 +39,10 @@ class Place(msgspec.Struct, array_like=True, gc=False):
 
 
 def go_on(fd: int, place: Place | None) -> tuple[Place, bool]:
-    """From where to read an open file, and whether that is its start."""
+    """From where to read an open file, and whether that is its start. Raises OSError."""
     stat = os.fstat(fd)
+    if not S_ISREG(stat.st_mode):
+        raise OSError(errno.EINVAL, "no file, though its name is a transcript's")
     start = _still(fd, stat, place)
     now = Place(stat.st_dev, stat.st_ino) if start is None else start
     now.clock = now.clock or _iso(stat.st_mtime)

@@ -80,7 +80,8 @@ class Reader:
 
         `session` is for lines that name none. Raises OSError.
         """
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        # A pipe that took the file's place would keep us waiting for its other end.
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             now, fresh = go_on(fd, place)
             pass_ = _Pass(session, now)
@@ -92,7 +93,7 @@ class Reader:
 
     def _run(self, fd: int, lines: _Pass) -> None:
         """Hand whole lines to the pass, piece by piece, until the file ends."""
-        buffer, have, skipping = self._buffer, 0, False
+        buffer, have, skipping, lost = self._buffer, 0, False, False
         position = line = os.lseek(fd, lines.place.offset, os.SEEK_SET)
         while count := os.readv(fd, [memoryview(buffer)[have:]]):
             end = have + count
@@ -101,12 +102,14 @@ class Reader:
                 begin = buffer.find(b"\n", have, end) + 1
                 skipping = begin == 0
                 begin = begin or end
+                if not skipping:
+                    lines.bad += lost  # not before: an unfinished line is read again
             done = begin if skipping else lines.take(buffer, begin, end)
             position += done
             have = end - done
             line = line if skipping else position
             if have == len(buffer):
-                skipping, have = self._long_line(lines)
+                skipping, lost, have = self._long_line()
                 position += len(buffer) if skipping else 0
                 buffer = self._buffer
             else:
@@ -115,16 +118,15 @@ class Reader:
         if len(self._buffer) > self._piece:
             self._buffer = bytearray(self._piece)
 
-    def _long_line(self, lines: _Pass) -> tuple[bool, int]:
-        """A line fills the buffer: skip it when that loses nothing, else make room."""
+    def _long_line(self) -> tuple[bool, bool, int]:
+        """A line fills the buffer: skip it (is it a loss?), else make room."""
         have = len(self._buffer)
         if passes_by(self._buffer, 0, have):
-            return True, 0
+            return True, False, 0
         if have >= LONGEST_LINE:
-            lines.bad += 1
-            return True, 0
+            return True, True, 0
         self._buffer = self._buffer + bytes(have)
-        return False, have
+        return False, False, have
 
 
 def passes_by(buffer: bytearray, start: int, end: int) -> bool:
