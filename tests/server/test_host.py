@@ -184,6 +184,25 @@ class OtherUser(Stranger):
     body = json.dumps({"name": "workers-tui", "proof": "0" * 64}).encode()
 
 
+async def test_a_holder_that_does_not_answer_is_named_before_long(
+    start: Start, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder = claim.Claim(home)
+    assert holder.take()
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # as a stopped process: never accepts
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/mcp"
+        write_record(home, ServerRecord(url, 4321, "0.1.0"))
+        home.token.write_text("t")
+        monkeypatch.setattr(claim, "PATIENCE", 0.5)
+        monkeypatch.setattr(host_module, "CLAIM_WAIT", 1.0)
+        async with asyncio.timeout(4):
+            host = await start("serve")
+    assert host.url is None
+    assert "pid 4321 holds" in host.message
+    assert "does not answer" in host.message
+    holder.release()
+
+
 @pytest.mark.parametrize(
     ("who", "named"),
     [(Stranger, "another program"), (OtherUser, "another user's workers-tui")],

@@ -72,7 +72,9 @@ async def _serve(options: Options, kind: Kind, host: str, port: int, project: Pa
             other = await asyncio.to_thread(find_other, engine.home)
             if kind == "background":
                 return 0
-            who = f"pid {other.record.pid} serves {other.record.url}" if other else "another serves"
+            if other is None:
+                raise WrongUse(server.message)
+            who = f"pid {other.record.pid} serves {other.record.url}"
             raise WrongUse(f"{who} already: use that one, or end it first")
         view = engine.board.get(Key(Topic.SERVER))
         if view is not None and view.message:

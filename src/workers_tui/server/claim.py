@@ -89,6 +89,13 @@ def ask_hand_over(home: Home, other: Other) -> bool:
     return _ask(other.record.url, "POST", "/control/hand-over", head) is not None
 
 
+def blame_holder(home: Home) -> str:
+    """Who holds the claim and does not answer, and what to do about it."""
+    record = read_record(home)
+    who = "another process of yours" if record is None else f"pid {record.pid}"
+    return f"{who} holds {home.state / LOCK} and does not answer: resume it (fg) or end it"
+
+
 def name_stranger(host: str, port: int) -> str:
     """Who holds a port, as well as it can be told."""
     said = _ask(f"http://{host}:{port}/", "GET", "/healthz", {})

@@ -52,6 +52,7 @@ LOOK_EVERY = 1.0
 COUNT_EVERY = 30.0
 SAY_EVERY = 5.0
 CLAIM_WAIT = 10.0
+"""For a server that gives way, or holds its place and does not answer, as one that is stopped."""
 DRAIN_WAIT = 10.0
 ANSWER_WAIT = 0.5
 """For the last calls to pass their jobs' outcome on."""
@@ -158,8 +159,8 @@ class Host:
 
     async def _claimed(self) -> bool:
         """Whether we may serve. A background server is asked to give way."""
-        home = self.engine.home
-        waited = 0.0
+        home, loop = self.engine.home, asyncio.get_running_loop()
+        until = loop.time() + CLAIM_WAIT
         while not self.claim.take():
             other = await asyncio.to_thread(claim.find_other, home)
             gives_way = other is not None and other.kind == "background"
@@ -169,12 +170,11 @@ class Host:
                 return False
             if other is not None:
                 await asyncio.to_thread(claim.ask_hand_over, home, other)
-            if waited >= CLAIM_WAIT:
-                self.message = "another process of yours holds the server lock but does not answer"
+            if loop.time() >= until:
+                self.message = await asyncio.to_thread(claim.blame_holder, home)
                 self._show()
                 return False
             await asyncio.sleep(0.1)
-            waited += 0.1
         return True
 
     async def _wait_for_claim(self) -> None:
