@@ -75,6 +75,15 @@ async def test_the_first_call_starts_a_server_that_outlives_the_forwarder(
     assert serving_pid(home) == pid
 
 
+async def test_a_relative_home_means_the_same_directory_to_the_server(
+    forward: Forward, environ: dict[str, str], home: Home
+) -> None:
+    client = await forward(**environ, WORKERS_HOME=os.path.relpath(home.state, home.config))
+    await client.greet()
+    assert "no agent worker" in text_of(await client.call(1, "worker_models"))
+    assert read_record(home) is not None
+
+
 async def test_many_sessions_at_once_start_one_server(
     forward: Forward, environ: dict[str, str], home: Home
 ) -> None:

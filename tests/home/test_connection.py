@@ -20,6 +20,7 @@ from workers_tui.home.claude_settings import (
     END,
     HOOKS,
     PERMISSIONS,
+    hook_command,
     http_entry,
     is_our_command,
     server_entry,
@@ -305,6 +306,15 @@ def test_the_hooks_command_runs_from_a_path_with_spaces(desk: Desk) -> None:
     command = group["hooks"][0]["command"]
     done = subprocess.run(command, shell=True, input=b"{}", capture_output=True, check=True)  # noqa: S602 - as Claude Code does
     assert b"additionalContext" in done.stdout
+
+
+def test_a_relative_home_is_registered_by_its_whole_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    environ = {"WORKERS_HOME": "here"}
+    assert server_entry(["w"], environ)["env"] == {"WORKERS_HOME": str(tmp_path / "here")}
+    assert hook_command("headers", environ).startswith(f"WORKERS_HOME={tmp_path}/here ")
 
 
 @pytest.mark.parametrize("text", ["", "a", "a\n", "a\r\nb\r\n", "\n\n", "# T\n\ntext\n\n"])

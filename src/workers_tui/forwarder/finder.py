@@ -126,7 +126,7 @@ class Finder:
                 stdout=fd,
                 stderr=fd,
                 cwd=self._home.state,
-                env=server_environment(self._environ),
+                env=self._environment(),
                 start_new_session=True,
             )
         finally:
@@ -135,10 +135,16 @@ class Finder:
     def _command(self) -> list[str]:
         # -P: the working directory never shadows a module.
         command = [sys.executable, "-P", "-m", "workers_tui"]
-        for name in ("--config", "--home"):
-            if name in self._options:
-                command += [name, self._options[name]]
+        if "--config" in self._options:
+            # Absolute, as the home below: the server works in another directory.
+            command += ["--config", os.path.abspath(self._options["--config"])]  # noqa: PTH100
         return [*command, "serve", "--background", "--port", "0"]
+
+    def _environment(self) -> dict[str, str]:
+        found = server_environment(self._environ)
+        if found.get("WORKERS_HOME"):  # `--home` stands there, too
+            found["WORKERS_HOME"] = str(self._home.state)
+        return found
 
     def _why(self) -> str:
         with contextlib.suppress(OSError):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from workers_tui.home.json_surgery import JsonText
+from workers_tui.home.places import find_home
 
 SERVER = "workers"
 PLUGIN = "workers"
@@ -74,9 +75,14 @@ def hook_command(run: str, environ: Mapping[str, str]) -> str:
     """The shell command of a hook: this Python, without its site, and our script."""
     script = Path(__file__).resolve().parents[1] / "hooks" / "run.py"
     words = [sys.executable, "-I", "-S", str(script), run]
-    flat = environ.get("WORKERS_HOME")
+    flat = _flat_home(environ)
     prefix = f"WORKERS_HOME={shlex.quote(flat)} " if flat else ""
     return prefix + " ".join(map(shlex.quote, words))
+
+
+def _flat_home(environ: Mapping[str, str]) -> str:
+    """WORKERS_HOME, absolute: Claude Code starts us in another directory. Empty when not set."""
+    return str(find_home(environ).state) if environ.get("WORKERS_HOME") else ""
 
 
 def is_our_command(command: object) -> bool:
@@ -196,8 +202,8 @@ def with_server(text: JsonText, path: Sequence[str], entry: Any) -> JsonText:
 def server_entry(command: Sequence[str], environ: Mapping[str, str]) -> dict[str, Any]:
     """The stdio server as Claude Code's configuration wants it."""
     entry: dict[str, Any] = {"type": "stdio", "command": command[0], "args": [*command[1:], "mcp"]}
-    if environ.get("WORKERS_HOME"):
-        entry["env"] = {"WORKERS_HOME": environ["WORKERS_HOME"]}
+    if flat := _flat_home(environ):
+        entry["env"] = {"WORKERS_HOME": flat}
     return entry | {"alwaysLoad": True}
 
 
