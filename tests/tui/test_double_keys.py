@@ -14,8 +14,9 @@ from textual.widgets import Input
 from workers_tui.engine.jobs.job import CallRequest, Job, JobState, Origin
 from workers_tui.tui.key_queue import MOST, KeyQueue
 from workers_tui.tui.panes.editor import CellEditor
-from workers_tui.tui.panes.footer import Footer, Question
+from workers_tui.tui.panes.footer import Footer
 from workers_tui.tui.panes.jobs import JobList
+from workers_tui.tui.panes.prompt import Question
 from workers_tui.tui.screens.dashboard import DashboardScreen
 from workers_tui.tui.screens.help import HelpScreen
 from workers_tui.tui.screens.palette import Palette

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from tests.tui.conftest import Open
 from tests.tui.fakes import FakeEngine, make_job, paid
+from textual.screen import Screen
 
 from workers_tui.engine.agents.agent_trace import StepKind, TraceStep
+from workers_tui.engine.checks.local_servers import LocalServer
 from workers_tui.engine.errors import StoreUnusable
 from workers_tui.engine.jobs.job import JobKind, JobState
 from workers_tui.engine.usage import Usage
@@ -17,8 +21,14 @@ from workers_tui.tui.app import DashboardApp
 from workers_tui.tui.panes.frame import Frame
 from workers_tui.tui.panes.jobs import JobList
 from workers_tui.tui.panes.tier_table import read_field
-from workers_tui.tui.screens.history import wanted
+from workers_tui.tui.screens import full
+from workers_tui.tui.screens.detail import DetailScreen
+from workers_tui.tui.screens.first_steps import FirstSteps
+from workers_tui.tui.screens.help import HelpScreen
+from workers_tui.tui.screens.history import HistoryScreen, wanted
+from workers_tui.tui.screens.pick import Picker
 from workers_tui.tui.screens.settings_verbs import read_cap
+from workers_tui.tui.screens.workers import WorkersScreen
 
 
 async def test_the_detail_tells_what_left_the_machine(desk: Open) -> None:
@@ -175,3 +185,34 @@ async def test_a_job_put_while_another_screen_is_in_front_is_there_afterwards(
         await d.settled()
         await d.press("escape")
         await d.until(lambda: "later" in d.text("#job-list"))
+
+
+SCREENS: dict[str, Callable[[], Screen[Any]]] = {
+    **full.SCREENS,
+    "detail": lambda: DetailScreen("k7f2q"),
+    "history": HistoryScreen,
+    "workers": WorkersScreen,
+    "first steps": lambda: FirstSteps(no_servers),
+    "help": HelpScreen,
+    "picker": lambda: Picker("Theme", ()),
+}
+
+
+async def no_servers() -> Sequence[LocalServer]:
+    return ()
+
+
+@pytest.mark.parametrize("leaves", ["closed", "quit"])
+@pytest.mark.parametrize("name", SCREENS)
+async def test_a_screen_that_is_left_while_it_opens_harms_nothing(
+    desk: Open, name: str, leaves: str
+) -> None:
+    async with desk() as d:
+        d.app.push_screen(SCREENS[name]())
+        if leaves == "quit":
+            d.app.exit(0)
+        else:
+            d.app.pop_screen()
+            await d.press("down")
+            assert "detail" in d.footer
+    assert d.app.return_code == 0

@@ -8,7 +8,8 @@ from tests.tui.fakes import FakeEngine
 from textual.widgets import Input
 
 from workers_tui.tui.lines import LineView, row
-from workers_tui.tui.panes.footer import Footer, Hints
+from workers_tui.tui.panes.footer import Footer
+from workers_tui.tui.panes.hints import Hints
 from workers_tui.tui.panes.one_line import ListHead
 from workers_tui.tui.screens.face import Face
 from workers_tui.tui.screens.help import HelpScreen

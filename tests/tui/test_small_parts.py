@@ -14,10 +14,10 @@ from tests.tui.fakes import make_job
 from workers_tui.engine.jobs.job import JobKind, JobState
 from workers_tui.home.places import Home
 from workers_tui.tui import filters, pager
+from workers_tui.tui.job_words import agent_line
 from workers_tui.tui.keymap import DEEDS, read_keymap
 from workers_tui.tui.live_text import LiveText
 from workers_tui.tui.memory import Memory
-from workers_tui.tui.panes.jobs import agent_line
 from workers_tui.tui.rates import Rates
 from workers_tui.tui.screens.help import rows_of
 from workers_tui.tui.screens.settings_verbs import cap_typed, read_cap

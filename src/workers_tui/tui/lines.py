@@ -109,15 +109,25 @@ class LineView(ScrollView, can_focus=True):
     def rows_resized(self) -> None:
         """The number of rows changed: the scrollable height follows."""
         size = Size(self.row_width, self.row_count)
-        if self.show_vertical_scrollbar and size.height > self.scrollable_content_region.height:
+        if self._scrolls_as_before(size.height):
             # Textual lays the whole screen out for a new height; only the thumb has to move.
             self.set_reactive(ScrollView.virtual_size, size)
-            self.vertical_scrollbar.window_virtual_size = size.height
+            if self.show_vertical_scrollbar:
+                self.vertical_scrollbar.window_virtual_size = size.height
             self.scroll_to(y=min(self.scroll_offset.y, self.max_scroll_y), animate=False)
         else:
             self.virtual_size = size
         if self.SELECTS and self.cursor >= self.row_count:
             self.move_cursor(self.row_count - 1)
+
+    def _scrolls_as_before(self, rows: int) -> bool:
+        """Whether so many rows need a scroll bar where there is one, and none where there is none.
+
+        A list that is as high as its rows has to be laid out for every one of them.
+        """
+        room, height = self.scrollable_content_region.height, self.styles.height
+        as_its_rows = height is None or height.is_auto
+        return not as_its_rows and room > 0 and self.show_vertical_scrollbar == (rows > room)
 
     def redraw_row(self, index: int) -> None:
         """Draw one row again."""

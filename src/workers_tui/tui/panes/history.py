@@ -12,8 +12,8 @@ from textual.strip import Strip
 
 from workers_tui.engine.jobs.job import Job
 from workers_tui.tui import marks, safe, words
+from workers_tui.tui.job_words import headline, tokens_out, worker
 from workers_tui.tui.lines import LineView, Row, row
-from workers_tui.tui.panes.jobs import headline, tokens_out, worker
 from workers_tui.tui.panes.one_line import OneLine
 
 MARK, WHEN, JOB, COST, TIME = 3, 13, 7, 8, 8

@@ -14,8 +14,8 @@ from typing import ClassVar
 from rich.style import Style
 from textual.strip import Strip
 
-from workers_tui.engine.jobs.job import Job, JobKind, Question
-from workers_tui.tui import marks, safe, words
+from workers_tui.engine.jobs.job import Job
+from workers_tui.tui import job_words, marks, safe, words
 from workers_tui.tui.job_table import JobTable
 from workers_tui.tui.lines import LineView, Part, Row, row
 from workers_tui.tui.panes.one_line import OneLine
@@ -212,23 +212,23 @@ class JobList(LineView):
             (f" {mark.symbol} ", mark.style),
             (safe.fit(job.id, at.job), tone or "strong"),
             ("  ", ""),
-            (safe.fit(worker(job, at.worker), at.worker), tone),
+            (safe.fit(job_words.worker(job, at.worker), at.worker), tone),
             (" ", ""),
-            (safe.fit(headline(job, self._now), at.task - 1) + " ", _task_style(job)),
+            (safe.fit(job_words.headline(job, self._now), at.task - 1) + " ", _task_style(job)),
         ]
         if at.speed:
             parts.append((safe.fit_right(self._speed(job), at.speed), tone or "run"))
         if at.out:
             parts.append((safe.fit_right(self._out(job), at.out), tone))
-        parts.append((safe.fit_right(_cost(job), at.cost), tone))
-        parts.append((safe.fit_right(_time(job, self._now), at.time), tone))
+        parts.append((safe.fit_right(job_words.cost(job), at.cost), tone))
+        parts.append((safe.fit_right(job_words.time(job, self._now), at.time), tone))
         return row(*parts)
 
     def _out(self, job: Job) -> str:
         """Tokens that came; an estimate while the provider has not counted them."""
         so_far = self._rates.tokens(job.id)
         if job.usage.output or job.state.ended or not so_far:
-            return tokens_out(job)
+            return job_words.tokens_out(job)
         return words.ESTIMATED + words.count(so_far)
 
     def _speed(self, job: Job) -> str:
@@ -238,75 +238,7 @@ class JobList(LineView):
         return words.count(rate) if rate else words.NOTHING
 
 
-def worker(job: Job, room: int = 80) -> str:
-    """Who does the job: a tier, or an agent and its turn where there is room for it."""
-    if job.kind is JobKind.AGENT:
-        name = safe.one_line(job.worker or "agent")
-        whole = f"{name} · turn {job.turns}"
-        return whole if job.turns and len(whole) <= room else name
-    return safe.one_line(job.tier or "auto")
-
-
-def agent_line(job: Job) -> str:
-    """What an agent has done so far: `glm · turn 4 · 7 tool calls · Edit app/pages.py`."""
-    if job.kind is not JobKind.AGENT:
-        return ""
-    calls = words.plural(job.tool_calls, "tool call") if job.tool_calls else ""
-    last = safe.one_line(job.last_action or "")
-    if calls and last.startswith(calls):  # the last words on an ended run count them, too
-        calls = ""
-    return " · ".join(part for part in (worker(job), calls, last) if part)
-
-
-def headline(job: Job, now: datetime) -> str:
-    """What the job is about, or what is to be known about it first."""
-    if marks.asks(job) and job.question is not None:
-        return f"waits for you: {asked(job.question)}"
-    again = marks.countdown(job, now)
-    if again is not None:
-        return f"{again}: {safe.one_line(job.error or job.task)}"
-    if job.error and job.state.ended:
-        return safe.one_line(job.error)
-    if job.kind is JobKind.AGENT and job.last_action and not job.state.ended:
-        return f"{safe.one_line(job.task)} · {safe.one_line(job.last_action)}"
-    task = safe.one_line(job.task)
-    target = job.written or job.write_to
-    return f"{task} → {_in_project(job, target)}" if target else task
-
-
-def asked(question: Question) -> str:
-    """What a yes would cost and send, then what was found."""
-    price = [words.money(question.cost_pico)] if question.cost_pico else []
-    leaves = [f"{words.size(question.bytes_out)} leave"] if question.bytes_out else []
-    said = [", ".join(price + leaves), safe.one_line(question.text)]
-    return " · ".join(part for part in said if part)
-
-
-def _in_project(job: Job, path: str) -> str:
-    """A path as seen from the job's project."""
-    return safe.one_line(path.removeprefix(f"{job.project}/") if job.project else path)
-
-
 def _task_style(job: Job) -> str:
     if marks.asks(job):
         return "bad"
     return "dim" if job.state.ended else ""
-
-
-def tokens_out(job: Job) -> str:
-    """Tokens that came, as far as known."""
-    return words.count(job.usage.output) if job.usage.output else words.NOTHING
-
-
-def _cost(job: Job) -> str:
-    most = job.estimate_pico or (job.question.cost_pico if job.question else None)
-    if job.cost is None and most and not job.state.ended:
-        return words.ESTIMATED + words.money_cell(most)
-    return words.cost(job.cost, cell=True)
-
-
-def _time(job: Job, now: datetime) -> str:
-    seconds = marks.elapsed(job, now)
-    if seconds is None:
-        return words.NOTHING
-    return words.took(job.ms) if job.ms is not None else words.duration(seconds)

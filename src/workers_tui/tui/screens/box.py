@@ -8,7 +8,7 @@ from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen
 
 from workers_tui.tui.key_queue import drop_text
-from workers_tui.tui.screens.once import in_front, nothing_to_close
+from workers_tui.tui.screens.once import in_front, nothing_to_close, stands
 
 Answer = TypeVar("Answer")
 
@@ -18,6 +18,15 @@ class Box(ModalScreen[Answer]):
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual's own way
     VERTICAL_BREAKPOINTS = [(0, "-low"), (28, "-tall")]  # noqa: RUF012 - Textual's own way
+
+    def on_mount(self) -> None:
+        """Fill it."""
+        if stands(self):
+            self.opened()
+
+    def opened(self) -> None:
+        """What is in it stands: fill it and give it the focus."""
+        raise NotImplementedError
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
         """Close once."""

@@ -45,7 +45,7 @@ class BudgetScreen(SettingsVerbs, Moves):
                 "Where it went today", LineView(id="tables"), id="where", corners=("seam", "seam")
             )
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """The tables scroll."""
         self.query_one("#tables").focus()
 

@@ -78,7 +78,7 @@ class DashboardScreen(LeftColumn, RightColumn, SettingsVerbs, Moves):
                     "Events", EventList(id="event-list"), id="events", corners=("seam", "seam")
                 )
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """The jobs have the focus."""
         self.job_list.focus()
         self.explain_jobs()

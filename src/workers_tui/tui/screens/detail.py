@@ -41,7 +41,7 @@ class DetailScreen(JobVerbs, Moves):
             yield Frame("Job", FactsView(), id="facts", corners=("top", "top"))
             yield Frame("Output", Output(), Trace(), id="text", corners=("top", "seam"))
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """The text has the focus: it is what one scrolls."""
         self.query_one(Trace).display = False
         self.query_one(Output).focus()
@@ -49,7 +49,8 @@ class DetailScreen(JobVerbs, Moves):
 
     def on_resize(self) -> None:
         """Corners follow the layout."""
-        self.query_one("#text", Frame).narrow(self.narrow)
+        for frame in self.query("#text").results(Frame):  # none if it was left while it opened
+            frame.narrow(self.narrow)
 
     def job(self) -> Job | None:
         """The job shown."""

@@ -30,7 +30,7 @@ class EventsScreen(Moves):
         """The list."""
         yield Frame("Events", EventList(), id="full", corners=("top", "top"))
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """It has the focus."""
         self.query_one(EventList).focus()
 

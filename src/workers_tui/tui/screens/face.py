@@ -13,10 +13,11 @@ from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.home.assets import asset
 from workers_tui.tui.lines import LineView
 from workers_tui.tui.panes.editor import CellEditor
-from workers_tui.tui.panes.footer import Footer, Hint
+from workers_tui.tui.panes.footer import Footer
 from workers_tui.tui.panes.header import Header, Pulse
+from workers_tui.tui.panes.hints import Hint
 from workers_tui.tui.screens.last_line import LastLine
-from workers_tui.tui.screens.once import in_front, nothing_to_close
+from workers_tui.tui.screens.once import in_front, nothing_to_close, stands
 
 if TYPE_CHECKING:
     from workers_tui.engine.engine import Engine
@@ -72,6 +73,9 @@ class Face(LastLine):
         """Show the newest values of these keys."""
         raise NotImplementedError
 
+    def opened(self) -> None:
+        """Its panes stand: give one the focus, ask for what is not on the board."""
+
     def rows_moved(self) -> None:
         """The order of the jobs changed without a new value."""
 
@@ -105,6 +109,9 @@ class Face(LastLine):
 
     def on_mount(self) -> None:
         """Show what is known, and the keys."""
+        if not stands(self):
+            return
+        self.opened()
         self.bindings_updated_signal.subscribe(self, lambda _: self.show_hints())
         self._panes = list(self.query(LineView))
         self.show_all()
@@ -117,14 +124,15 @@ class Face(LastLine):
 
     def on_screen_resume(self) -> None:
         """Changes were missed while another screen was in front."""
-        if self.is_mounted:
+        if self.ready:
             self.show_all()
             self.show_hints()
             self.tell_on()
 
     def on_screen_suspend(self) -> None:
         """What was said here is old news when this screen comes back."""
-        self.hush()
+        if self.ready:
+            self.hush()
 
     def show_all(self) -> None:
         """Show everything the board has."""
@@ -156,7 +164,7 @@ class Face(LastLine):
 
     def show_hints(self) -> None:
         """Show the keys that do something now."""
-        if not self.is_mounted:
+        if not self.ready:
             return
         hidden = self._hidden = self.hidden_hints()
         hints: dict[str, Hint] = {}

@@ -67,7 +67,7 @@ class FirstSteps(SettingsVerbs, Moves):
         """One text."""
         yield Frame("First steps", Prose(id="steps"), id="full", corners=("top", "top"))
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """Seen once is enough."""
         self.dashboard.memory.remember(first_steps_shown=True)
         self.query_one(Frame).tell("three, then it runs by itself", note=[("esc", "key"), " skips"])

@@ -52,7 +52,7 @@ class HelpScreen(Box[None]):
         """One scrolled list."""
         yield Frame("Help", HelpText(), id="help")
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """Show it."""
         chosen, _ = read_keymap(self.app.home)  # type: ignore[attr-defined]
         self.query_one("#help", Frame).tell(note=[("esc", "key"), " closes"])

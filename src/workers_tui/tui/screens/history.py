@@ -37,7 +37,7 @@ class HistoryScreen(JobVerbs, Moves):
         """The list."""
         yield Frame("History", HistoryHead(), HistoryList(), id="full", corners=("top", "top"))
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """It has the focus."""
         self.query_one(HistoryList).focus()
         self._search()

@@ -15,7 +15,8 @@ from textual.timer import Timer
 from workers_tui.engine.errors import WorkersError
 from workers_tui.tui import safe
 from workers_tui.tui.panes.editor import About, CellEditor
-from workers_tui.tui.panes.footer import Check, Footer, Question
+from workers_tui.tui.panes.footer import Footer
+from workers_tui.tui.panes.prompt import Check, Question
 
 T = TypeVar("T")
 

@@ -11,11 +11,12 @@ from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.jobs.job import Job
 from workers_tui.tui import filters, marks, safe
 from workers_tui.tui.job_table import JobTable
+from workers_tui.tui.job_words import agent_line
 from workers_tui.tui.lines import LineView
 from workers_tui.tui.live_text import LiveText
 from workers_tui.tui.panes import explain
 from workers_tui.tui.panes.frame import Frame
-from workers_tui.tui.panes.jobs import JobList, agent_line
+from workers_tui.tui.panes.jobs import JobList
 from workers_tui.tui.panes.output import Output
 from workers_tui.tui.screens.job_verbs import JobVerbs
 from workers_tui.tui.screens.right_column import joined

@@ -1,7 +1,9 @@
-"""A screen that closes once: a key pressed twice quickly must not take the one below with it.
+"""A screen that opens once it stands, and closes once.
 
-Textual's `dismiss` takes away whatever is in front, also when it is called by a
-screen that has closed before.
+One that is taken away while it opens is told that it was mounted, and has no
+panes. And a key pressed twice quickly must not take the screen below with it:
+Textual's `dismiss` takes away whatever is in front, also when it is called by
+a screen that has closed before.
 """
 
 from __future__ import annotations
@@ -10,6 +12,11 @@ from typing import Any
 
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen
+
+
+def stands(screen: Screen[Any]) -> bool:
+    """Whether this screen has its panes; not if the user left while it opened."""
+    return screen.is_attached and screen in screen.app.screen_stack
 
 
 def in_front(screen: Screen[Any]) -> bool:

@@ -98,7 +98,7 @@ class Picker(Box[str | None]):
         note = Static("", markup=False, id="note")
         yield Frame(self._heading, Vertical(search, ChoiceList(), note), id="picker")
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """Start at the present value."""
         self._show("")
         at = next((i for i, choice in enumerate(self._shown) if choice.value == self._current), 0)

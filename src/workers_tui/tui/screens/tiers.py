@@ -41,7 +41,7 @@ class TiersScreen(SettingsVerbs, Moves):
             yield Frame("Tiers", head, table, id="tiers", corners=("top", "top"))
             yield Frame("Fields", FieldList(id="fields"), id="tier", corners=("seam", "seam"))
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """The table has the focus."""
         self.query_one(TierTable).focus()
 

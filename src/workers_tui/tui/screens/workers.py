@@ -31,7 +31,7 @@ class WorkersScreen(Moves):
             yield Frame("Workers", head, listed, id="workers", corners=("top", "top"))
             yield Frame("Worker", WorkerFacts(), id="worker", corners=("seam", "seam"))
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """The list has the focus."""
         self.query_one(WorkerList).focus()
         self._show_workers()
