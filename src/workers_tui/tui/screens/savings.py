@@ -23,7 +23,7 @@ class SavingsScreen(Moves):
         """One list of both."""
         yield Frame("Savings", SavingsFull(), id="full", corners=("top", "top"))
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """It scrolls."""
         self.query_one(SavingsFull).focus()
 
