@@ -10,8 +10,10 @@ from tests.tui.fakes import FakeEngine, make_savings
 
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.money import from_usd
+from workers_tui.engine.transcripts.savings import Figures
+from workers_tui.engine.transcripts.savings_view import Period, Reading, SavingsView
 from workers_tui.tui.lines import Row
-from workers_tui.tui.panes.savings import net, summary, warned
+from workers_tui.tui.panes.savings import basis, net, sentences, span, summary, warned
 from workers_tui.tui.panes.savings_full import bar, formula, tables
 
 
@@ -85,6 +87,43 @@ def test_tables_fit_the_width(width: int) -> None:
 def test_without_figures_it_says_what_has_to_happen() -> None:
     assert "with the first job" in said(tables(None, 80))
     assert "workers-tui savings --explain" in said(formula(None))
+
+
+def test_while_transcripts_are_read_the_pane_says_how_far_they_are() -> None:
+    begun = SavingsView(reading=Reading(0, 0))
+    assert said(sentences(begun, 42)) == " looking through Claude's transcripts"
+    reading = SavingsView(reading=Reading(450_000_000, 1_000_000_000))
+    for shown in (said(sentences(reading, 42)), said(tables(reading, 80))):
+        assert "reading transcripts: 45 % of 1.0 GB" in shown
+        assert "No saving yet" not in shown
+    assert summary(reading) == basis(reading) == "reading transcripts: 45 % of 1.0 GB"
+    assert span(reading) == "not yet"
+
+
+def test_figures_that_stand_stay_while_more_transcripts_are_read() -> None:
+    view = make_savings(warnings=(), reading=Reading(1, 3))
+    shown = said(sentences(view, 42))
+    assert "22 % of the work" in shown
+    assert "reading transcripts: 33 % of 3 B" in shown
+    assert "today" in said(tables(view, 120))
+    assert basis(view).startswith("reading transcripts: 33 %")
+
+
+def test_where_nothing_was_delegated_the_pane_says_so_and_what_is_wrong() -> None:
+    own = Period(Figures(), make_savings().today.manager)
+    view = SavingsView(own, own, warnings=("cannot use index.db: the disk is full",))
+    shown = said(sentences(view, 60))
+    assert "with the first job" in shown
+    assert "! cannot use index.db: the disk is full" in shown
+    assert summary(view) == "nothing yet"
+    assert "By Claude's own model" in said(tables(view, 120))
+
+
+def test_a_net_amount_names_the_jobs_whose_cost_nobody_knows() -> None:
+    view = make_savings()
+    assert "net +$3.10 to +$5.80 less 2 unknown" in said(sentences(view, 60))
+    assert summary(view).endswith("net +$3.10 to +$5.80 - 2 ?")
+    assert "net counts what is unknown of the workers' cost as 0" in said(tables(view, 120))
 
 
 def test_one_amount_is_no_range() -> None:

@@ -14,19 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engine.follow_kit import Following, done_job, messages
 from tests.engine.transcript_kit import Tree, line
 
-from workers_tui.engine.board import Board, Key, Topic
-from workers_tui.engine.clock import SystemClock
-from workers_tui.engine.events import Events
-from workers_tui.engine.jobs.job import Job, JobKind, JobState, Sent
-from workers_tui.engine.jobs.jobs import Jobs
+from workers_tui.engine.jobs.job import JobState
 from workers_tui.engine.money import Cost, CostSource, from_usd
 from workers_tui.engine.spending.schema import STORE_MIGRATIONS
 from workers_tui.engine.store import store_file
 from workers_tui.engine.store.store import Store
 from workers_tui.engine.transcripts import index, index_build
-from workers_tui.engine.transcripts.follow_transcripts import FollowOptions, TranscriptFollower
 from workers_tui.engine.transcripts.index import FileNews
 from workers_tui.engine.transcripts.savings_view import SavingsView
 from workers_tui.engine.transcripts.transcript_files import TranscriptFile
@@ -35,7 +31,6 @@ from workers_tui.engine.usage import Usage
 from workers_tui.home.notices import read_notices
 from workers_tui.home.places import Home
 
-SAVINGS = Key(Topic.SAVINGS)
 ASK: dict[str, Any] = {
     "type": "tool_use",
     "id": "toolu_1",
@@ -48,89 +43,6 @@ READ: dict[str, Any] = {
     "name": "Read",
     "input": {"file_path": "/home/dev/project/a.log"},
 }
-
-
-class Following:
-    """A follower with what the engine gives it."""
-
-    def __init__(self, home: Home, store: Store, environ: dict[str, str], *trees: Tree) -> None:
-        self.board = Board()
-        clock = SystemClock()
-        self.events = Events(self.board, clock)
-        self.jobs = Jobs(store, self.board, clock, "engine", home.results)
-        told = {"CLAUDE_WORKERS_ROOT": str(home.state / "none"), **environ}
-        options = FollowOptions(home, told, [tree.root for tree in trees])
-        self.follower = TranscriptFollower(options, store, self.board, self.events, clock)
-        self.task = asyncio.create_task(self.follower.run())
-
-    @property
-    def view(self) -> SavingsView:
-        view: SavingsView = self.board.get(SAVINGS)
-        return view
-
-    async def until(self, true: Callable[[SavingsView], bool]) -> SavingsView:
-        """Wait for the board to show it."""
-        watcher = self.board.watch()
-        try:
-            async with asyncio.timeout(20):
-                while self.board.get(SAVINGS) is None or not true(self.view):
-                    await watcher.changed()
-        finally:
-            watcher.close()
-        return self.view
-
-    async def ready(self) -> SavingsView:
-        waiting = asyncio.create_task(self.follower.ready.wait())
-        await asyncio.wait({waiting, self.task}, return_when=asyncio.FIRST_COMPLETED)
-        if self.task.done():
-            self.task.result()
-        return self.view
-
-    async def close(self) -> None:
-        self.task.cancel()
-        await asyncio.gather(self.task, return_exceptions=True)
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Tree:
-    tree = Tree(tmp_path / "claude")
-    tree.write(line(), name="old")
-    return tree
-
-
-@pytest.fixture
-async def start(home: Home, tree: Tree) -> AsyncIterator[Callable[..., Following]]:
-    store = await Store.open(home.store_db, STORE_MIGRATIONS)
-    made: list[Following] = []
-
-    def begin(**environ: str) -> Following:
-        made.append(Following(home, store, environ, tree))
-        return made[-1]
-
-    yield begin
-    for one in made:
-        await one.close()
-    await store.close()
-
-
-def messages(view: SavingsView) -> int:
-    return view.all_time.manager.sums.messages
-
-
-def done_job() -> Job:
-    return Job(
-        id="",
-        kind=JobKind.CALL,
-        state=JobState.DONE,
-        task="sum up",
-        created_at=datetime.now(UTC),
-        tool_use_id="toolu_1",
-        usage=Usage(input=10_000, output=500),
-        cost=Cost(from_usd("0.001"), CostSource.REPORTED),
-        attempts=1,
-        bytes_out=40_000,
-        sent=(Sent("a.log", 1, 100, 36_000, ""),),
-    )
 
 
 async def test_what_is_there_is_on_the_board_at_start(start: Callable[..., Following]) -> None:
@@ -224,11 +136,11 @@ async def test_a_job_joins_the_session_that_asked_and_the_hooks_hear_of_it(
         while not read_notices(home).line("s9"):  # noqa: ASYNC110 - the file is all that hooks see
             await asyncio.sleep(0)
     assert read_notices(home).line("s9") == (
-        "workers handled 99 % of this session's tokens (workers 10.5k vs Claude 115)"
+        "workers handled 99 % of this session's tokens (workers 10k vs Claude 115)"
     )
     assert read_notices(home).all_time == (
         "workers, so far: workers handled 99 % of the tokens, "
-        "8.5k tokens kept out of Claude's context, net +$0.0032 to +$0.0415"
+        "8.5k tokens kept out of Claude's context, net +.0033 to +$0.04"
     )
 
 

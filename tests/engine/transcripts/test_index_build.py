@@ -17,6 +17,7 @@ from workers_tui.engine.transcripts import index, index_child, index_query
 from workers_tui.engine.transcripts.index import MIGRATIONS
 from workers_tui.engine.transcripts.index_build import Progress, build_apart
 from workers_tui.engine.transcripts.indexer import Indexer
+from workers_tui.engine.transcripts.savings_view import Reading
 from workers_tui.engine.transcripts.short_transactions import transactions
 from workers_tui.engine.transcripts.transcript_files import Source
 
@@ -187,14 +188,16 @@ def children() -> set[str]:
     return {pid for one in lists for pid in one.read_text().split()}
 
 
-def test_progress_is_told_at_the_start_and_at_each_quarter() -> None:
+def test_progress_is_shown_at_each_step_and_told_at_each_quarter() -> None:
     told: list[str] = []
-    progress = Progress(1000, told.append)
+    shown: list[Reading] = []
+    progress = Progress(1000, told.append, shown.append)
     for read in (10, 249, 250, 260, 800, 1000, 1100):
         progress.take(read)
     assert told == [
-        "reading 1k bytes of transcripts, once",
-        "25 % of 1k bytes of transcripts are read",
-        "75 % of 1k bytes of transcripts are read",
-        "100 % of 1k bytes of transcripts are read",
+        "reading 1.0 KB of transcripts, once",
+        "25 % of 1.0 KB of transcripts is read",
+        "75 % of 1.0 KB of transcripts is read",
+        "100 % of 1.0 KB of transcripts is read",
     ]
+    assert [one.percent for one in shown] == [0, 1, 24, 25, 26, 80, 100, 100]

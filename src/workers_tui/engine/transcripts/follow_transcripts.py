@@ -11,33 +11,32 @@ import contextlib
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workers_tui.engine.board import Board, Key, Topic
+from workers_tui.engine.board import Board, Topic
 from workers_tui.engine.clock import Clock
-from workers_tui.engine.events import Events, Level
+from workers_tui.engine.errors import StoreError, StoreNewer
+from workers_tui.engine.events import Events
 from workers_tui.engine.jobs import job_rows
 from workers_tui.engine.jobs.job import Job
 from workers_tui.engine.store.store import Store
 from workers_tui.engine.transcripts import index_build
 from workers_tui.engine.transcripts.cells import day_of
 from workers_tui.engine.transcripts.index import MIGRATIONS
-from workers_tui.engine.transcripts.index_build import Progress
 from workers_tui.engine.transcripts.indexer import Indexer, Refreshed
-from workers_tui.engine.transcripts.job_savings import JobSaving
 from workers_tui.engine.transcripts.notices import notices_of
 from workers_tui.engine.transcripts.savings_gather import damage_told, gather
 from workers_tui.engine.transcripts.savings_report import report_json
 from workers_tui.engine.transcripts.savings_steps import Steps
 from workers_tui.engine.transcripts.savings_store import was_tried
-from workers_tui.engine.transcripts.savings_view import SavingsView
+from workers_tui.engine.transcripts.savings_teller import SavingsTeller
+from workers_tui.engine.transcripts.savings_view import Reading, SavingsView
 from workers_tui.engine.transcripts.transcript_bell import Bell
 from workers_tui.engine.transcripts.transcript_files import find_sources, is_text
 from workers_tui.home.files import read_json
-from workers_tui.home.notices import Notices, write_notices
 from workers_tui.home.places import Home
-from workers_tui.home.switches import savings_shown
 
 T = TypeVar("T")
 
@@ -49,6 +48,8 @@ REST = 10
 """They rest so many times as long as they took, which keeps them below a tenth of a core."""
 REST_AT_MOST = 2.0
 """Seconds: what they took may have been waiting for each other."""
+TRY_AGAIN = 15.0
+"""Seconds before an index that failed (a full disk, a file that was taken away) is tried anew."""
 JOBS_PAGE = 250
 """Jobs read from the store at once."""
 
@@ -74,7 +75,7 @@ class TranscriptFollower:
         self._options = options
         self._store = store
         self._board = board
-        self._events = events
+        self._teller = SavingsTeller(options.home, options.environ, board, events)
         self._clock = clock
         environ = options.environ
         self._workers_root = Path(
@@ -85,8 +86,6 @@ class TranscriptFollower:
         )
         self._change = 0
         """Number of the newest change of a job that was folded."""
-        self._told: set[tuple[str, str]] = set()
-        self._notices = Notices()
         self._step_lock = asyncio.Lock()
         self._jobs_moved = asyncio.Event()
         self._sums_moved = asyncio.Event()
@@ -97,20 +96,40 @@ class TranscriptFollower:
         """Set when the first figures are on the board."""
 
     async def run(self) -> None:
-        """Follow until cancelled. Raises StoreError when the index cannot be used."""
+        """Follow until cancelled; when the index fails, say so and begin anew after a while.
+
+        Raises StoreNewer, which only a restart mends.
+        """
+        self._store.on_foreign_commit(self._jobs_moved.set)
+        while True:
+            try:
+                await self._follow()
+            except StoreNewer:
+                raise
+            except StoreError as error:
+                self._teller.trouble(error)
+            await self._clock.sleep(TRY_AGAIN)
+
+    async def _follow(self) -> None:
+        """Raises StoreError when the index cannot be used, or no more."""
+        self._teller.reading(Reading())
         index = await Store.open(
             self._options.home.index_db, MIGRATIONS, durable=False, look_every=OTHERS
         )
         try:
             for text in damage_told(index.set_aside):
-                self._events.tell("savings", text, level=Level.WARNING)
+                self._teller.warn(text)
             steps = await self._begin(index)
+            self._change = 0
             await self._fold_jobs(steps)
+            self._teller.no_trouble()
             self.ready.set()
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._follow_files(steps))
                 tasks.create_task(self._follow_jobs(steps))
                 tasks.create_task(self._follow_sums(steps))
+        except ExceptionGroup as group:
+            raise group.exceptions[0] from group  # the first that failed ended the others
         finally:
             await index.close()
 
@@ -122,18 +141,22 @@ class TranscriptFollower:
             return Steps(transact, indexer, self._workers_root, settings)
 
         indexer = await asyncio.to_thread(Indexer, transact, self.sources)
-        await self._build(indexer)
-        index.on_foreign_commit(self._sums_moved.set)  # not for commits of the build
-        return await asyncio.to_thread(steps)
-
-    async def _build(self, indexer: Indexer) -> None:
-        """Leave a long way to go to a program apart."""
         waiting = await asyncio.to_thread(indexer.waiting)
-        if waiting < index_build.WORTH_A_PROGRAM:
-            return
-        progress = Progress(waiting, lambda text: self._events.tell("savings", text))
-        await index_build.build_apart(self._options.home.index_db, self.sources, progress.take)
-        indexer.forget()
+        if waiting >= index_build.WORTH_A_PROGRAM:
+            await self._build(waiting)
+            indexer.forget()
+        index.on_foreign_commit(self._sums_moved.set)  # not for commits of the build
+        begun = await asyncio.to_thread(steps)
+        self._teller.read_all()
+        return begun
+
+    async def _build(self, waiting: int) -> None:
+        """Leave a long way to go to a program apart, and show how far it is."""
+        progress = self._teller.progress(waiting)
+        try:
+            await index_build.build_apart(self._options.home.index_db, self.sources, progress.take)
+        finally:
+            self._teller.read_all()
 
     async def _step(self, work: Callable[..., T], *given: Any) -> T:
         """Run a step in a thread, alone: steps share the book."""
@@ -160,19 +183,23 @@ class TranscriptFollower:
                     self._sums_moved.set()
                 if steps.links_moved or steps.workers_moved or self.day != self._today():
                     self._jobs_moved.set()
-                self._tell_errors(done)
+                self._teller.errors(done)
 
     async def _take(self, steps: Steps, paths: set[str] | None) -> Refreshed:
         """Read what is new, and show it unless the sums wait to be loaded anew."""
 
-        def take() -> tuple[Refreshed, SavingsView | None]:
-            done = steps.take(paths)
+        def take(at_most: float) -> tuple[Refreshed, SavingsView | None]:
+            done = steps.take(paths, at_most)
             shown = done.deltas and not steps.stale
             return done, steps.view(self._today()) if shown else None
 
-        done, view = await self._step(take)
+        done, view = await self._step(take, index_build.WORTH_A_PROGRAM)
+        if done.left:
+            await self._build(done.left)
+            await self._step(steps.catch_up)
+            done, view = await self._step(take, inf)
         if view is not None:
-            self._board.put(Key(Topic.SAVINGS), view)
+            self._teller.show(view)
         return done
 
     async def _follow_sums(self, steps: Steps) -> None:
@@ -190,7 +217,6 @@ class TranscriptFollower:
 
     async def _follow_jobs(self, steps: Steps) -> None:
         """Fold anew when a job changed here or elsewhere, or a delegation was seen."""
-        self._store.on_foreign_commit(self._jobs_moved.set)
         watcher = self._board.watch()
         listening = asyncio.create_task(self._listen(watcher))
         try:
@@ -226,7 +252,7 @@ class TranscriptFollower:
         await self._step(steps.count_workers)
         self.day = self._today()
         await self._publish(steps)
-        await self._write_notices(steps)
+        await self._teller.notices(await self._step(notices_of, steps.book))
 
     async def _changed_jobs(self) -> list[Job]:
         """A page of changed jobs, empty at the end.
@@ -248,37 +274,14 @@ class TranscriptFollower:
 
     async def _take_jobs(self, steps: Steps, jobs: Sequence[Job]) -> None:
         saved = await self._step(steps.take_jobs, jobs)
-        self._tell_read_again(saved)
+        self._teller.read_again(saved)
 
     # what is shown and told
 
     async def _publish(self, steps: Steps) -> None:
         if not steps.stale:
             view = await self._step(steps.view, self._today())
-            self._board.put(Key(Topic.SAVINGS), view)
+            self._teller.show(view)
 
     def _today(self) -> int:
         return day_of(int(self._clock.now().timestamp()))
-
-    def _tell_errors(self, done: Refreshed) -> None:
-        if done.errors:
-            text = f"Claude Code met {done.errors} API errors; nothing is counted for them"
-            self._events.tell("savings", text, level=Level.WARNING)
-
-    def _tell_read_again(self, saved: Sequence[JobSaving]) -> None:
-        for one in saved:
-            for path in one.read_again:
-                if (one.job.id, path) in self._told:
-                    continue
-                self._told.add((one.job.id, path))
-                text = (
-                    f"Claude read {path} itself after job {one.job.id} had: nothing was saved on it"
-                )
-                self._events.tell("savings", text, level=Level.WARNING, job=one.job.id)
-
-    async def _write_notices(self, steps: Steps) -> None:
-        shown = savings_shown(self._options.environ)
-        notices = await self._step(notices_of, steps.book) if shown else Notices()
-        if notices != self._notices:
-            self._notices = notices
-            await asyncio.to_thread(write_notices, self._options.home, notices)

@@ -14,7 +14,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 from workers_tui.engine.transcripts import index_child
-from workers_tui.engine.transcripts.number_words import count
+from workers_tui.engine.transcripts.number_words import size
+from workers_tui.engine.transcripts.savings_view import Reading
 from workers_tui.engine.transcripts.transcript_files import Source, is_text
 
 log = logging.getLogger(__name__)
@@ -24,20 +25,25 @@ WORTH_A_PROGRAM = 16 << 20
 
 
 class Progress:
-    """Says how much of the transcripts is read: at the start and at each quarter."""
+    """Tells how much of the transcripts is read: each step to the pane, each quarter in words."""
 
-    def __init__(self, total: int, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, total: int, say: Callable[[str], None], show: Callable[[Reading], None]
+    ) -> None:
         self._total = total
         self._say = say
+        self._show = show
         self._quarters = 0
-        say(f"reading {count(total)} bytes of transcripts, once")
+        say(f"reading {size(total)} of transcripts, once")
+        show(Reading(0, total))
 
     def take(self, read: int) -> None:
         """So many bytes are read by now."""
+        self._show(Reading(read, self._total))
         quarters = min(4, 4 * read // self._total)
         if quarters > self._quarters:
             self._quarters = quarters
-            self._say(f"{25 * quarters} % of {count(self._total)} bytes of transcripts are read")
+            self._say(f"{25 * quarters} % of {size(self._total)} of transcripts is read")
 
 
 async def build_apart(path: Path, sources: Sequence[Source], told: Callable[[int], None]) -> None:

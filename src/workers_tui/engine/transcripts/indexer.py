@@ -47,6 +47,8 @@ class Refreshed:
     """Something about delegation was among the news."""
     unreadable: list[str] = field(default_factory=list)
     """What could not be listed or read, with the reason."""
+    left: int = 0
+    """Bytes that are too many to be read here; nothing was read then."""
 
 
 class Indexer:
@@ -59,6 +61,8 @@ class Indexer:
         self._places: dict[Source, dict[str, Place]] = {}
         self._looked: dict[Source, Listing] = {}
         """What `waiting` found, for the refresh that follows it."""
+        self._refused: dict[str, TranscriptFile] = {}
+        """Files as they were when they could not be read."""
 
     def refresh(self, told: Told | None = None) -> Refreshed:
         """Look at every directory and take what is new."""
@@ -69,13 +73,22 @@ class Indexer:
             self._take(source, listing, done, told)
         return done
 
-    def waiting(self) -> int:
-        """About how many bytes a refresh would read, which need not look again then."""
-        self._looked = {source: list_files(source) for source in self.sources}
+    def waiting(self, paths: Iterable[str] | None = None) -> int:
+        """About how many bytes a refresh would read, of all files or of some.
+
+        The refresh that follows a look at all need not look again. A file that
+        could not be read waits for nobody until it changes.
+        """
+        if paths is None:
+            looks = self._looked = {source: list_files(source) for source in self.sources}
+        else:
+            wanted = list(paths)
+            looks = {source: Listing(_files_at(source, wanted)) for source in self.sources}
         return sum(
             _task(file, place).bytes
-            for source, listing in self._looked.items()
+            for source, listing in looks.items()
             for file, place in self._new(source, listing.files)
+            if self._refused.get(file.path) != file
         )
 
     def forget(self) -> None:
@@ -87,8 +100,7 @@ class Indexer:
         """Take what is new in these files."""
         done, wanted = Refreshed(), list(paths)
         for source in self.sources:
-            files = [file for path in wanted if (file := file_at(source, path)) is not None]
-            self._take(source, Listing(files), done)
+            self._take(source, Listing(_files_at(source, wanted)), done)
         return done
 
     def hot(self, within: int) -> list[str]:
@@ -139,8 +151,13 @@ class Indexer:
         for item in read_files(files, self._places.get(source, {})):
             if item.news.error:
                 done.unreadable.append(f"{item.file.path}: {item.news.error}")
+                self._refused[item.file.path] = item.file
             else:
                 yield item
+
+
+def _files_at(source: Source, paths: Iterable[str]) -> list[TranscriptFile]:
+    return [file for path in paths if (file := file_at(source, path)) is not None]
 
 
 def is_new(file: TranscriptFile, place: Place | None) -> bool:

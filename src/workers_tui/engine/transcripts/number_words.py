@@ -1,18 +1,40 @@
-"""Tokens and dollars as the commands and notices say them, in one way."""
+"""Tokens, bytes and dollars in words, as the screen writes them, for commands and notices.
+
+The screen has many more words than these; a test holds the two to one language.
+"""
 
 from __future__ import annotations
 
+from decimal import ROUND_HALF_UP, Decimal
+
 from workers_tui.engine.money import Pico, to_usd
+
+STEPS = (("k", 10**3), ("M", 10**6), ("G", 10**9))
 
 
 def count(number: int) -> str:
     """Tokens: 840, 1.2k, 35k, 363k, 1.2M."""
-    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
-        if abs(number) >= size:
-            value = number / size
-            words = f"{value:.1f}".removesuffix(".0") if abs(value) < 100 else f"{value:.0f}"
-            return words + unit
-    return str(number)
+    if number < 0:
+        return f"-{count(-number)}"
+    return str(number) if number < 1000 else _scaled(number)
+
+
+def size(number: int) -> str:
+    """Bytes: 840 B, 310 KB, 1.1 GB."""
+    if number < 1000:
+        return f"{number} B"
+    words = _scaled(number).upper()
+    return f"{words[:-1]} {words[-1]}B"
+
+
+def _scaled(number: int) -> str:
+    """With the unit in which it has two or three digits."""
+    for unit, one in STEPS:
+        if number < one * 9_950 // 1000:
+            return f"{number / one:.1f}{unit}"
+        if number < one * 999_500 // 1000:
+            return f"{number / one:.0f}{unit}"
+    return f"{number / 10**12:.1f}T"
 
 
 def plural(number: int, noun: str) -> str:
@@ -22,12 +44,17 @@ def plural(number: int, noun: str) -> str:
 
 
 def money(pico: Pico | None) -> str:
-    """Dollars with cents, below a cent with four digits; `?` when nobody knows."""
+    """Dollars: $1.07, below a cent .0004; `?` when nobody knows."""
     if pico is None:
         return "?"
     usd = to_usd(abs(pico))
     sign = "-" if pico < 0 else ""
-    return f"{sign}${usd:.4f}" if 0 < usd < 1 and usd * 100 % 1 else f"{sign}${usd:,.2f}"
+    if usd >= Decimal("0.01"):
+        return f"{sign}${usd.quantize(Decimal('0.01'), ROUND_HALF_UP):,}"
+    shown = usd.quantize(Decimal("0.0001"), ROUND_HALF_UP)
+    if usd and not shown:
+        shown = Decimal("0.0001")  # what is not nothing is never shown as nothing
+    return sign + f"{shown:f}".removeprefix("0")
 
 
 def signed(pico: Pico | None) -> str:

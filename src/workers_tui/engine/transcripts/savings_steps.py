@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from importlib.metadata import version
+from math import inf
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, TypeVar
@@ -78,9 +79,16 @@ class Steps:
         self._load_prices()
         self._ask_about([*self.book.jobs.sessions, *self.book.unmatched])
 
-    def take(self, paths: set[str] | None) -> Refreshed:
-        """Read what is new in some files, or in all."""
+    def catch_up(self) -> None:
+        """Another process has read on: ask the index for everything again."""
+        self._indexer.forget()
+        self.stale = self.links_moved = self.workers_moved = True
+
+    def take(self, paths: set[str] | None, at_most: float = inf) -> Refreshed:
+        """Read what is new in some files, or in all; nothing of `at_most` bytes or more."""
         indexer = self._indexer
+        if at_most < inf and (left := indexer.waiting(paths)) >= at_most:
+            return Refreshed(left=left)
         done = indexer.refresh() if paths is None else indexer.refresh_paths(paths)
         if paths is None:
             self._unreadable = tuple(done.unreadable)

@@ -29,12 +29,30 @@ class DayPoint:
     worker_pico: Pico
 
 
+NO_PERIOD = Period(Figures(), Tokens())
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How far a long way through the transcripts is; it is said while it lasts."""
+
+    done: int = 0
+    """Bytes."""
+    total: int = 0
+    """0 while nobody knows yet how much there is."""
+
+    @property
+    def percent(self) -> int:
+        """What is read of it, in whole percent; 100 when all is."""
+        return min(100, 100 * self.done // self.total) if self.total else 0
+
+
 @dataclass(frozen=True, slots=True)
 class SavingsView:
     """What the dashboard shows (board, Topic.SAVINGS)."""
 
-    today: Period
-    all_time: Period
+    today: Period = NO_PERIOD
+    all_time: Period = NO_PERIOD
     session: Period | None = None
     """The session that delegated last."""
     session_id: str | None = None
@@ -48,6 +66,14 @@ class SavingsView:
     """Jobs that cost more than they saved, newest first."""
     warnings: tuple[str, ...] = ()
     """What the user should know about these figures, a line each."""
+    reading: Reading | None = None
+    """Transcripts are being read that are not in these figures yet."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing was delegated as far as it is known."""
+        ever = self.all_time.figures
+        return not (ever.jobs or ever.sessions)
 
     @property
     def shown(self) -> Figures:

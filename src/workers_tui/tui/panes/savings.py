@@ -9,6 +9,8 @@ from workers_tui.tui import safe, words
 from workers_tui.tui.lines import LineView, Part, Row, row
 
 if TYPE_CHECKING:
+    from workers_tui.engine.transcripts.savings import Figures
+    from workers_tui.engine.transcripts.savings_view import Reading
     from workers_tui.engine.transcripts.savings_view import SavingsView as Savings
 
 
@@ -26,27 +28,55 @@ class SavingsView(LineView):
 
 
 def sentences(view: Savings | None, width: int) -> list[Row]:
-    """The figures in words; an empty state says what to do."""
-    if view is None:
-        return nothing_yet()
+    """The figures in words; an empty state says what to do, or what is awaited."""
+    warnings = warned(view) if view else []
+    if view is None or view.is_empty:
+        rows = waiting(view.reading) if view and view.reading else nothing_yet()
+        return [*rows, *(_warning(text, width) for text in warnings[:1])]
     rows = []
     if view.percent is not None:
         rows.append(row(" workers did ", (f"{view.percent:.0f} %", "strong"), " of the work"))
     kept = words.count(view.kept_out_tokens)
     rows.append(row(" ", (f"{kept} tokens", "strong"), " kept out of Claude's context"))
-    rows.append(row(" net ", *net(view.net_low_pico, view.net_high_pico)))
-    warnings = warned(view)
+    rows.append(row(" net ", *net(view.net_low_pico, view.net_high_pico), *less(view.shown)))
     if warnings:
-        rows.append(
-            row((" ! ", "warn"), (safe.fit(safe.one_line(warnings[0]), max(8, width - 3)), "warn"))
-        )
+        rows.append(_warning(warnings[0], width))
+    elif view.reading:
+        rows.append(row((f" {progress(view.reading)}", "dim")))
     elif view.sessions:
         rows.append(row((f" {basis(view)}", "dim")))
     return rows
 
 
+def _warning(text: str, width: int) -> Row:
+    return row((" ! ", "warn"), (safe.fit(safe.one_line(text), max(8, width - 3)), "warn"))
+
+
+def less(made: Figures) -> list[Part]:
+    """What a net amount does not count: the jobs whose cost nobody knows."""
+    unknown = made.unknown_costs
+    return [(f" less {unknown} unknown", "dim")] if unknown else []
+
+
+def progress(reading: Reading) -> str:
+    """How far the reading of transcripts is, in a few words."""
+    if not reading.total:
+        return "looking through Claude's transcripts"
+    return f"reading transcripts: {reading.percent} % of {words.size(reading.total)}"
+
+
+def waiting(reading: Reading) -> list[Row]:
+    """What is awaited before there is a figure."""
+    rows = [row((f" {progress(reading)}", ""))]
+    if reading.total:
+        rows.append(row((" Each is read once; then the figures stand here.", "dim")))
+    return rows
+
+
 def basis(view: Savings | None) -> str:
     """What the figures are made of, in a few words."""
+    if view is not None and view.reading:
+        return progress(view.reading)
     if view is None or not view.sessions:
         return "nothing yet"
     return f"over {words.plural(view.sessions, 'session')} that delegated"
@@ -54,16 +84,19 @@ def basis(view: Savings | None) -> str:
 
 def summary(view: Savings | None) -> str:
     """The figures in one line."""
-    if view is None:
-        return "nothing yet"
+    if view is None or view.is_empty:
+        return progress(view.reading) if view and view.reading else "nothing yet"
     said = [] if view.percent is None else [f"workers did {view.percent:.0f} %"]
     said.append(f"{words.count(view.kept_out_tokens)} kept out")
     both = net(view.net_low_pico, view.net_high_pico)
-    return " · ".join([*said, "net " + "".join(text for text, _ in both)])
+    unknown = f" - {view.shown.unknown_costs} {words.UNKNOWN}" if view.shown.unknown_costs else ""
+    return " · ".join([*said, "net " + "".join(text for text, _ in both) + unknown])
 
 
 def span(view: Savings | None) -> str:
     """Which time the pane's figures are of."""
+    if view is not None and view.is_empty and view.reading:
+        return "not yet"
     return "today" if view is None or view.shown is view.today.figures else "all time"
 
 
@@ -96,6 +129,7 @@ FORMULA = (
     "Kept out of context: the tokens of the files that workers read, less those that came back.",
     "Net, high: those tokens at the input price of Claude's own model, less what the workers cost.",
     "Net, low: the same at its cache-read price, which is what a second look at a file costs.",
+    "A job whose cost nobody knows counts as 0 in it, and the amount then says so.",
     "It may be negative, and is then shown so.",
     "Share of the work: the workers' fresh tokens over all, in the sessions that delegated.",
     "Fresh are input, cache writes and output; cache reads are never counted as work.",

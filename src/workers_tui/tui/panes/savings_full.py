@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from workers_tui.tui import safe, words
 from workers_tui.tui.lines import LineView, Row, row
 from workers_tui.tui.panes.prose import fold
-from workers_tui.tui.panes.savings import FORMULA, net, nothing_yet, warned
+from workers_tui.tui.panes.savings import FORMULA, net, nothing_yet, waiting, warned
 
 if TYPE_CHECKING:
     from workers_tui.engine.transcripts.job_savings import JobSaving
@@ -64,6 +64,8 @@ def tables(view: Savings | None, width: int) -> list[Row]:
     """Everything there is to say, most important first."""
     if view is None:
         return [row(), *nothing_yet()]
+    if view.reading and view.is_empty and not view.days:
+        return [row(), *_warned(warned(view)), *waiting(view.reading)]
     return [
         row(),
         *_warned(warned(view)),
@@ -134,8 +136,13 @@ def _spans(view: Savings, width: int) -> Iterator[Row]:
             "files read twice", again, wide, ["warn" if one != "0" else "" for one in again]
         )
     yield row()
+    notes = []
     if words.UNKNOWN in short:
-        yield row((" net is unknown where Claude's model has no price", "dim"))
+        notes.append("net is unknown where Claude's model has no price")
+    if any(one.unknown_costs for one in figures):
+        notes.append("net counts what is unknown of the workers' cost as 0")
+    yield from (row((f" {note}", "dim")) for note in notes)
+    if notes:
         yield row()
 
 
