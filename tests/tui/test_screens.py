@@ -45,9 +45,10 @@ async def test_the_detail_tells_what_left_the_machine(desk: Open) -> None:
 
 async def test_an_agents_steps_and_its_output(desk: Open, engine: FakeEngine) -> None:
     engine.agents.steps = [
-        TraceStep(1, engine.clock.now(), StepKind.TOOL, "app/pages.py", "Edit"),
+        TraceStep(1, engine.clock.now(), StepKind.NOTE, "works in /shop", "start"),
+        TraceStep(2, engine.clock.now(), StepKind.TOOL, "app/pages.py", "Edit"),
         TraceStep(
-            2, engine.clock.now(), StepKind.REQUEST, "", "glm-5",
+            3, engine.clock.now(), StepKind.REQUEST, "", "glm-5",
             usage=Usage(12_000, 340), cost=paid("0.0031"),
         ),
     ]  # fmt: skip
@@ -61,6 +62,7 @@ async def test_an_agents_steps_and_its_output(desk: Open, engine: FakeEngine) ->
         )
         await d.press("enter")
         await d.until(lambda: "Edit app/pages.py" in d.text("Trace"))
+        assert "note   start: works in /shop" in d.text("Trace")
         assert "glm-5 12k in, 340 out · .0031" in d.text("Trace")
         assert "an agent has your rights" in d.text("FactsView")
         assert "4, 7 tool calls" in d.text("FactsView")

@@ -371,7 +371,8 @@ async def test_the_trace_begins_with_what_the_agent_may_do(tmp_path: Path) -> No
     async with world(tmp_path, ANSWER) as one:
         job = await one.run("go")
         first = one.engine.agents.trace(job.id)[0]
-    assert "with your own file rights" in first.text
+    assert "has your own rights on files" in first.text
+    assert first.text.endswith("permission mode default")
     assert str(tmp_path / "project") in first.text
 
 

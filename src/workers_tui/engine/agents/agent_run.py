@@ -277,5 +277,8 @@ def rights(launch: Launch) -> str:
     """What the agent may do, in words: it is no sandbox."""
     session = launch.session
     places = ", ".join([session.cwd, *session.add_dirs])
-    tools = ", ".join(session.tools)
-    return f"works in {places} with your own file rights; {session.permission_mode}; tools: {tools}"
+    tools = ", ".join(session.tools) or "no tools"
+    return (
+        f"works in {places}; has your own rights on files; may use {tools};"
+        f" permission mode {session.permission_mode}"
+    )

@@ -62,7 +62,8 @@ class Trace(LineView):
     def _lines_of(self, step: TraceStep) -> list[Row]:
         word, style = KINDS.get(str(step.kind), ("", ""))
         head = f" {step.at.astimezone():%H:%M:%S} {word:<6} "
-        said = " ".join(part for part in (safe.one_line(step.name), self._said(step)) if part)
+        name = safe.one_line(step.name) + (":" if word == "note" and step.text else "")
+        said = " ".join(part for part in (name, self._said(step)) if part)
         lines = safe.wrap(said, max(10, self.row_width - len(head)))[:6]
         style = style if step.ok else "bad"
         return [
