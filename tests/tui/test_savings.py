@@ -114,7 +114,10 @@ def test_where_nothing_was_delegated_the_pane_says_so_and_what_is_wrong() -> Non
     view = SavingsView(own, own, warnings=("cannot use index.db: the disk is full",))
     shown = said(sentences(view, 60))
     assert "with the first job" in shown
+    assert "Claude's own work: 100k tokens, $7.50" in shown
     assert "! cannot use index.db: the disk is full" in shown
+    unpriced = replace(own, manager=replace(own.manager, unpriced=("glm-9",)))
+    assert "$7.50 + ?" in said(sentences(replace(view, all_time=unpriced), 60))
     assert summary(view) == "nothing yet"
     assert "By Claude's own model" in said(tables(view, 120))
 

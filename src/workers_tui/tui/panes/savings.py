@@ -32,6 +32,7 @@ def sentences(view: Savings | None, width: int) -> list[Row]:
     warnings = warned(view) if view else []
     if view is None or view.is_empty:
         rows = waiting(view.reading) if view and view.reading else nothing_yet()
+        rows += own_work(view) if view else []
         return [*rows, *(_warning(text, width) for text in warnings[:1])]
     rows = []
     if view.percent is not None:
@@ -69,8 +70,17 @@ def waiting(reading: Reading) -> list[Row]:
     """What is awaited before there is a figure."""
     rows = [row((f" {progress(reading)}", ""))]
     if reading.total:
-        rows.append(row((" Each is read once; then the figures stand here.", "dim")))
+        rows.append(row((" Each is read once; figures come then.", "dim")))
     return rows
+
+
+def own_work(view: Savings) -> list[Row]:
+    """What Claude did itself, which stands before anything is delegated."""
+    made = view.all_time.manager
+    if not made.sums.messages:
+        return []
+    cost = words.money(made.cost_pico) + (f" + {words.UNKNOWN}" if made.unpriced else "")
+    return [row((f" Claude's own work: {words.count(made.sums.fresh)} tokens, {cost}", "dim"))]
 
 
 def basis(view: Savings | None) -> str:
@@ -95,7 +105,7 @@ def summary(view: Savings | None) -> str:
 
 def span(view: Savings | None) -> str:
     """Which time the pane's figures are of."""
-    if view is not None and view.is_empty and view.reading:
+    if view is not None and view.is_empty:
         return "not yet"
     return "today" if view is None or view.shown is view.today.figures else "all time"
 
