@@ -217,4 +217,3 @@ async def test_a_screen_that_is_left_while_it_opens_harms_nothing(
             d.app.pop_screen()
             await d.press("down")
             assert "detail" in d.footer
-    assert d.app.return_code == 0

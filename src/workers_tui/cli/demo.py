@@ -14,13 +14,14 @@ import shutil
 import sys
 import tempfile
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workers_tui.cli.common import Options
 from workers_tui.cli.dashboard import Wiring, run_dashboard
 from workers_tui.cli.demo_client import PLANTED, SESSIONS, WORKER, keep_asking
+from workers_tui.cli.demo_transcripts import Session, write_transcript
 from workers_tui.engine.errors import StoreUnusable
 from workers_tui.home.assets import asset
 from workers_tui.home.files import prepare
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from workers_tui.engine.engine import Engine
 
 CAP_USD = 0.8
+CLAUDE_MODEL = "claude-opus-4-6"
 AGENT_MODEL, SMALL_MODEL = "z-ai/glm-5.3", "z-ai/glm-5.3-flash"
 AGENT_PRICES = {
     AGENT_MODEL: {"input": 0.60, "output": 2.20, "cache_read": 0.11, "cache_write": 0.60},
@@ -49,7 +51,7 @@ def open_demo(options: Options) -> int:
     make_demo_files(project)
     _plant_a_key(project)
     _write_settings(home)
-    _write_transcripts(home.state / "claude", project)
+    _write_transcripts(home, project)
     wiring = DemoWiring(replace(options, port=0, project=project), home, project)
     code = run_dashboard(wiring.app(demo=True))
     if code == 0:
@@ -64,31 +66,22 @@ def _plant_a_key(project: Path) -> None:
     (project / PLANTED).write_text(text, encoding="utf-8")
 
 
-def _write_transcripts(claude: Path, project: Path) -> None:
-    """What Claude Code would have written in the sessions that delegate, for the savings."""
-    folder = claude / "projects" / "-shop"
-    folder.mkdir(parents=True)
-    start = datetime.now(UTC) - timedelta(minutes=40)
-    for session in SESSIONS:
-        lines = []
-        for number in range(30):
-            usage = {
-                "input_tokens": 40,
-                "output_tokens": 350 + 10 * number,
-                "cache_creation_input_tokens": 2_400,
-                "cache_read_input_tokens": 30_000 + 2_400 * number,
-            }
-            message = {
-                "id": f"msg_{session}_{number}", "type": "message", "role": "assistant",
-                "model": "claude-opus-4-6", "content": [], "usage": usage,
-            }  # fmt: skip
-            line = {
-                "type": "assistant", "uuid": f"{session}-{number}", "sessionId": session,
-                "requestId": f"req_{session}_{number}", "cwd": str(project),
-                "timestamp": (start + timedelta(minutes=number)).isoformat(), "message": message,
-            }  # fmt: skip
-            lines.append(json.dumps(line) + "\n")
-        (folder / f"{session}.jsonl").write_text("".join(lines), encoding="utf-8")
+def _write_transcripts(home: Home, project: Path) -> None:
+    """The sessions that delegate, and one that somebody had with the worker itself."""
+    begun = timedelta(minutes=40)
+    for name in SESSIONS:
+        write_transcript(Session(_claude(home), name, CLAUDE_MODEL, 30, 2_400, begun), project)
+    # Before those: it was asked for by none of them.
+    by_hand = Session(_worker(home), "by-hand", AGENT_MODEL, 18, 1_600, 3 * begun)
+    write_transcript(by_hand, project)
+
+
+def _claude(home: Home) -> Path:
+    return home.state / "claude"
+
+
+def _worker(home: Home) -> Path:
+    return home.state / "claude-workers" / WORKER
 
 
 def _write_settings(home: Home) -> None:
@@ -101,9 +94,13 @@ def _write_settings(home: Home) -> None:
 
 
 def _write_worker(home: Home, url: str) -> None:
-    """An identity whose provider is the simulator."""
-    folder = home.state / "claude-workers" / WORKER
-    folder.mkdir(parents=True)
+    """An identity whose provider is the simulator, tried and found good."""
+    # Loaded with the engine, which starts next.
+    from workers_tui.engine.agents.identities import Identities
+    from workers_tui.engine.agents.trial import Trial
+
+    folder = _worker(home)
+    folder.mkdir(parents=True, exist_ok=True)
     env = {
         "ANTHROPIC_BASE_URL": url.removesuffix("/v1"),
         "ANTHROPIC_AUTH_TOKEN": "demo",
@@ -113,6 +110,8 @@ def _write_worker(home: Home, url: str) -> None:
     }
     (folder / "settings.json").write_text(json.dumps({"env": env}, indent=2), encoding="utf-8")
     (folder / "settings.json").chmod(0o600)
+    identities = Identities(folder.parent)
+    identities.note_trial(identities.get(WORKER), Trial(ok=True))
 
 
 def _write_claude(home: Home) -> Path:
@@ -142,8 +141,8 @@ class DemoWiring(Wiring):
             "WORKERS_HOME": str(self.home.state),
             "OPENROUTER_BASE_URL": url,
             "OPENROUTER_API_KEY": "demo",
-            "CLAUDE_CONFIG_DIR": str(self.home.state / "claude"),
-            "CLAUDE_WORKERS_ROOT": str(self.home.state / "claude-workers"),
+            "CLAUDE_CONFIG_DIR": str(_claude(self.home)),
+            "CLAUDE_WORKERS_ROOT": str(_worker(self.home).parent),
             "WORKERS_CLAUDE_BIN": str(_write_claude(self.home)),
         }
         return await super().start_engine()
