@@ -50,6 +50,7 @@ def test_a_broken_scenario_is_told(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.json"
     for text, words in (
         ("{", "Expecting"),
+        ("[" * 100_000, "recursion"),
         ('{"default": {"speed": 1}}', "unknown behaviour"),
         ('{"default": {"fault": "tsunami"}}', "unknown fault"),
     ):

@@ -52,7 +52,9 @@ def test_the_strictest_mode_of_file_and_environment_counts(
         assert only.startswith("Only when") == (mode == "ondemand")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"tiers": 5}', '{"tiers": {"a": 1}}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", '{"tiers": 5}', '{"tiers": {"a": 1}}', "[" * 100_000]
+)
 def test_settings_that_mean_nothing_still_give_a_list(home: Home, text: str) -> None:
     home.models_json.write_text(text)
     assert len(Listing({}, at(home)).tools()) == 10

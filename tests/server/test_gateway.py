@@ -30,6 +30,7 @@ from workers_tui.engine.jobs.job import Job, JobKind, JobState
 from workers_tui.engine.money import CostSource, to_usd
 from workers_tui.engine.spending.ledger import Entry
 from workers_tui.server import gateway
+from workers_tui.server.gateway_passage import page_words
 from workers_tui.simulator.scenario import Scenario
 
 SECRET_TEXT = "the-body-nobody-logs"
@@ -212,6 +213,11 @@ async def test_refusals_come_back_in_words_and_cost_nothing(
         spend = await caller.one.engine.budget.refresh()
         assert (spend.held_pico, spend.spent_pico) == (0, 0)
         assert words.split(maxsplit=1)[0] in (caller.account.trouble or "")
+
+
+def test_a_refusal_that_is_nested_too_deeply_is_told_as_a_page() -> None:
+    said = page_words("api.example.com", 502, "application/json", b"[" * 100_000)
+    assert said.startswith("api.example.com answered 502 with a page instead of an answer")
 
 
 async def test_a_provider_that_is_not_there_is_named(calling: Calling) -> None:

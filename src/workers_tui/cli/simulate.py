@@ -25,7 +25,7 @@ def simulate(port: int, scenario: Path | None) -> None:
     if scenario is not None:
         try:
             chosen = load_scenario(scenario)
-        except (OSError, ValueError, AttributeError) as wrong:
+        except (OSError, ValueError, RecursionError, AttributeError) as wrong:
             raise click.UsageError(f"{scenario}: {wrong}") from None
     try:
         asyncio.run(_serve(chosen, port))

@@ -83,7 +83,7 @@ class Listing:
         try:
             with open(path, encoding="utf-8-sig") as file:
                 value = json.loads(file.read())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         return value if isinstance(value, dict) else {}
 

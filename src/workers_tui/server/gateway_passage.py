@@ -207,7 +207,7 @@ def sent_back(response: httpx.Response) -> list[tuple[bytes, bytes]]:
 def page_words(host: str, status: int, media: str, body: bytes) -> str:
     """What the provider said, in one line."""
     if media == "application/json":
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             raw = json.loads(body)
             if isinstance(raw, dict):
                 return f"{host}: {status} {error_words(raw)}"

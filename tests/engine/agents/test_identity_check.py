@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import httpx
 import pytest
 
 from workers_tui.engine.agents.identity import Identity
@@ -68,6 +69,21 @@ async def test_a_page_with_status_200_is_no_answer() -> None:
     checked = await check(Scenario(rules=(Rule(Behaviour(fault="html-200")),)))
     assert not checked.ok
     assert "text/html" in words(checked)
+
+
+@pytest.mark.parametrize(
+    ("body", "ok", "said"),
+    [
+        ("[" * 100_000, False, "is it the right one?"),
+        ('{"type": "message", "content": [], "usage": "much"}', True, "tells no usage"),
+    ],
+)
+async def test_an_answer_that_makes_no_sense_is_told(body: str, ok: bool, said: str) -> None:
+    strange = httpx.MockTransport(lambda _: httpx.Response(200, text=body))
+    identity = Identity("one", Path("/nowhere"), "https://api.example.com", KEY, models=MODELS)
+    checked = await IdentityCheck(identity, strange).run()
+    assert checked.ok == ok
+    assert said in words(checked)
 
 
 async def test_a_provider_without_usage_is_a_note() -> None:

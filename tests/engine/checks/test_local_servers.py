@@ -30,3 +30,8 @@ async def test_nothing_there_is_nothing_found() -> None:
         raise httpx.ConnectError("refused")
 
     assert await find_local_servers(transport=httpx.MockTransport(refuse)) == []
+
+
+async def test_an_answer_that_is_nested_too_deeply_is_no_server() -> None:
+    deep = httpx.MockTransport(lambda _: httpx.Response(200, text="[" * 100_000))
+    assert await find_local_servers(transport=deep) == []

@@ -104,7 +104,7 @@ async def test_nobody_coming_back_ends_the_wait(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("status", "body", "said"),
     [(200, "<html>", "no key"), (200, "[]", "no key"), (200, '{"key": ""}', "no key"),
-     (400, "{}", "method"), (500, "oops", "500")],
+     (200, "[" * 100_000, "no key"), (400, "{}", "method"), (500, "oops", "500")],
 )  # fmt: skip
 async def test_an_answer_without_a_key_is_a_clear_failure(
     status: int, body: str, said: str

@@ -95,8 +95,8 @@ class IdentityCheck:
             )
         served = raw.get("model")
         other = f", served as {served}" if served and served != model else ""
-        usage = raw.get("usage") or {}
-        if not usage.get("output_tokens"):
+        usage = raw.get("usage")
+        if not isinstance(usage, dict) or not usage.get("output_tokens"):
             note = f"{model} answers{other}, but tells no usage: its cost will be unknown"
             return Finding(False, note, fatal=False)
         return Finding(True, f"{model} answers{other}")
@@ -164,7 +164,7 @@ def as_object(reply: httpx.Response) -> dict[str, Any]:
     """The body as a JSON object; empty when it is none."""
     try:
         raw = json.loads(reply.content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return raw if isinstance(raw, dict) else {}
 

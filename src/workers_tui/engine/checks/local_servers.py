@@ -71,7 +71,7 @@ async def _look(client: httpx.AsyncClient, usual: Usual) -> LocalServer | None:
     try:
         reply = await client.get(f"{base_url}/models")
         said = reply.json() if reply.is_success else None
-    except (httpx.HTTPError, ValueError):
+    except (httpx.HTTPError, ValueError, RecursionError):
         return None
     data: Any = said.get("data") if isinstance(said, dict) else None
     if not isinstance(data, list):

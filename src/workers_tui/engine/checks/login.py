@@ -81,7 +81,7 @@ async def exchange(
 def _key(reply: httpx.Response) -> str:
     try:
         said = reply.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         said = None
     key = said.get("key") if isinstance(said, dict) else None
     if reply.is_success and isinstance(key, str) and key:
