@@ -40,9 +40,17 @@ def test_a_senseless_record_counts_as_none(home: Home) -> None:
 
 
 def test_the_token_is_made_once_also_by_racing_threads(home: Home) -> None:
-    with ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(8) as pool:
         tokens = set(pool.map(lambda _: ensure_token(home), range(20)))
     assert tokens == {read_token(home)}
+    assert stat.S_IMODE(home.token.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("left", ["", "\n", "\xff\xfe"])
+def test_a_token_file_that_holds_none_is_made_anew(home: Home, left: str) -> None:
+    home.token.write_bytes(left.encode("latin-1"))
+    token = ensure_token(home)
+    assert token == ensure_token(home) == read_token(home)
     assert stat.S_IMODE(home.token.stat().st_mode) == 0o600
 
 

@@ -58,19 +58,21 @@ def read_token(home: Home) -> str | None:
 
 
 def ensure_token(home: Home) -> str:
-    """The bearer token, made once. Two processes that race get the same one."""
+    """The bearer token, made once. Two processes that race get the same one.
+
+    A file that holds none, as a power cut may leave it, is replaced. Raises OSError.
+    """
     token = read_token(home)
     if token:
         return token
     fresh = secrets.token_urlsafe(32)
-    staged = home.token.with_name(f".token.{os.getpid()}")
+    staged = home.token.with_name(f".token.{secrets.token_hex(4)}")
     try:
-        fd = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(fd, "w", encoding="ascii") as file:
-            file.write(fresh + "\n")
+        write_atomic(staged, fresh + "\n", mode=0o600)
         os.link(staged, home.token)  # fails when another process was first
     except FileExistsError:
-        pass
+        if read_token(home) is None:
+            staged.replace(home.token)
     finally:
         staged.unlink(missing_ok=True)
     return read_token(home) or fresh

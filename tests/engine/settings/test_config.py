@@ -207,11 +207,10 @@ async def test_a_full_disk_leaves_the_old_file(home: Home, monkeypatch: pytest.M
 async def test_a_first_start_on_a_full_disk_leaves_no_litter(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, *_: object, **__: object) -> int:
-        path.touch()
+    def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr("workers_tui.home.files.os.fsync", full)
     with pytest.raises(ConfigError, match="cannot be made: No space left"):
         await opened(home)
     assert not [path for path in home.config.iterdir() if path.name.startswith(".models.json.")]

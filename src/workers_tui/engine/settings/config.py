@@ -248,8 +248,7 @@ def _copy_shipped(target: Path) -> None:
     named = text.replace("{\n", f'{{\n  "$schema": "./{SCHEMA.name}",\n', 1)
     staged = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        staged.write_text(named, encoding="utf-8")
-        staged.chmod(PRIVATE_FILE)
+        write_atomic(staged, named, mode=PRIVATE_FILE)
         with suppress(FileExistsError):  # another process was first
             target.hardlink_to(staged)
     finally:
