@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from workers_tui.home.files import make_private_dir, prepare, read_json, read_whole, write_atomic
+from workers_tui.home.files import (
+    UNFINISHED,
+    is_unfinished,
+    make_private_dir,
+    prepare,
+    read_json,
+    read_whole,
+    write_atomic,
+)
 from workers_tui.home.places import Home
 
 
@@ -53,6 +61,54 @@ def test_a_full_disk_leaves_the_old_file_and_no_litter(
         write_atomic(target, "new")
     assert target.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir() if entry.name != "user"] == ["a"]
+
+
+def test_what_a_kill_left_of_a_save_goes_with_a_later_save(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    ours = [f".a.12345678{UNFINISHED}", f".a.87654321{UNFINISHED}"]
+    others = [f".b.12345678{UNFINISHED}", ".a.12345678", ".a.swp", f"a{UNFINISHED}"]
+    for name in (*ours, *others):
+        (place / name).write_text("x")
+        if name != ours[1]:  # that one is being written now
+            os.utime(place / name, (0, 0))
+    write_atomic(place / "a", "new")
+    assert {path.name for path in place.iterdir()} == {"a", ours[1], *others}
+
+
+def test_a_kill_leaves_a_name_that_a_later_save_knows(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def look(_: int) -> None:
+        seen.extend(path.name for path in tmp_path.glob(".a*"))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("workers_tui.home.files.os.fsync", look)
+        write_atomic(tmp_path / "a", "new")
+    assert is_unfinished(seen[0], "a")
+    assert not is_unfinished(seen[0], "b")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root opens anything")
+def test_a_save_where_the_directory_cannot_be_listed_is_a_save(tmp_path: Path) -> None:
+    tmp_path.chmod(0o300)
+    write_atomic(tmp_path / "a", "new")
+    assert (tmp_path / "a").read_text() == "new"
+
+
+def test_a_directory_that_cannot_be_flushed_does_not_deny_the_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flush = os.fsync
+
+    def of_files_only(fd: int) -> None:
+        if stat.S_ISDIR(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        flush(fd)
+
+    monkeypatch.setattr("workers_tui.home.files.os.fsync", of_files_only)
+    write_atomic(tmp_path / "a", "new")
+    assert (tmp_path / "a").read_text() == "new"
 
 
 def test_preparing_a_home_mends_open_modes(tmp_path: Path) -> None:

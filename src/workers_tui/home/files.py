@@ -12,6 +12,7 @@ import errno
 import json
 import os
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,10 @@ from workers_tui.home.places import Home
 
 PRIVATE_FILE = 0o600
 PRIVATE_DIR = 0o700
+UNFINISHED = ".workers-tui"
+"""Ends the name of a file that is being written: what a kill left behind is known by it."""
+ABANDONED = 3600.0
+"""Seconds after which nobody goes on writing such a file."""
 
 
 def make_private_dir(path: Path) -> None:
@@ -62,19 +67,13 @@ def write_atomic(path: Path, data: bytes | str, *, mode: int | None = None) -> N
     import tempfile  # late: it takes 5 ms, and most programs write nothing here
 
     target = Path(os.path.realpath(path))
-    raw = data.encode() if isinstance(data, str) else data
-    try:
-        there = target.stat()
-    except FileNotFoundError:
-        there = None
-    if there is not None:
-        _need_file(there.st_mode, target)
+    there = _status(target)
     if mode is None:
         mode = stat.S_IMODE(there.st_mode) if there else PRIVATE_FILE
-    fd, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    fd, name = tempfile.mkstemp(UNFINISHED, f".{target.name}.", target.parent)
     try:
         with os.fdopen(fd, "wb") as file:
-            file.write(raw)
+            file.write(data.encode() if isinstance(data, str) else data)
             file.flush()
             if there is not None:
                 _keep_owner(file.fileno(), there)
@@ -85,7 +84,18 @@ def write_atomic(path: Path, data: bytes | str, *, mode: int | None = None) -> N
         with contextlib.suppress(OSError):
             Path(name).unlink()
         raise
-    sync_dir(target.parent)
+    _sync_dir(target.parent)
+    _sweep(target)
+
+
+def _status(target: Path) -> os.stat_result | None:
+    """What is there to be replaced; None when nothing is. Raises OSError for what is no file."""
+    try:
+        there = target.stat()
+    except FileNotFoundError:
+        return None
+    _need_file(there.st_mode, target)
+    return there
 
 
 def _keep_owner(fd: int, there: os.stat_result) -> None:
@@ -96,15 +106,33 @@ def _keep_owner(fd: int, there: os.stat_result) -> None:
             os.fchown(fd, there.st_uid, there.st_gid)
 
 
-def sync_dir(directory: Path) -> None:
-    """Make a rename in this directory durable, where the platform can."""
-    if os.name != "posix":
-        return
-    fd = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+def _sync_dir(directory: Path) -> None:
+    """Make a rename in this directory durable, where it can be opened and the platform can."""
+    with contextlib.suppress(OSError):  # the rename is done: failing now would deny it
+        fd = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def _sweep(target: Path) -> None:
+    """Remove what a kill in the middle of an earlier save of this file left."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(target.parent):  # noqa: PTH208 - most are no business of ours
+            path = target.parent / name
+            if is_unfinished(name, target.name) and is_abandoned(path.lstat()):
+                path.unlink()
+
+
+def is_unfinished(name: str, target: str) -> bool:
+    """Whether a file of this name was to take the target's place."""
+    return name.startswith(f".{target}.") and name.endswith(UNFINISHED)
+
+
+def is_abandoned(status: os.stat_result) -> bool:
+    """Whether it is so old that nobody goes on writing it."""
+    return stat.S_ISREG(status.st_mode) and time.time() - status.st_mtime > ABANDONED
 
 
 def read_whole(path: Path) -> bytes:

@@ -15,8 +15,11 @@ from pathspec import GitIgnoreSpec
 from workers_tui.engine.errors import SandboxRefused, WorkFailed, WrongUse
 from workers_tui.engine.files.confined import Place, Roots, check_regular, shown
 from workers_tui.engine.files.denied import obeyed_file
+from workers_tui.home.files import UNFINISHED, is_abandoned, is_unfinished
 
 WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+SHORT = 200
+"""Bytes of a target's name in that of the file that takes its place: 255 is a name's most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,8 @@ def _old_mode(place: Place, directory: int) -> int | None:
 
 def _replace(directory: int, name: str, data: bytes, mode: int | None) -> None:
     """Write beside the target, flush, and take its place in one step."""
-    staged = f".{name[:100]}.{secrets.token_hex(4)}"
+    short = os.fsencode(name)[:SHORT].decode("utf-8", "ignore")
+    staged = f".{short}.{secrets.token_hex(4)}{UNFINISHED}"
     fd = os.open(staged, WRITE_FLAGS, 0o666 if mode is None else 0o600, dir_fd=directory)
     try:
         with os.fdopen(fd, "wb") as file:
@@ -101,3 +105,14 @@ def _replace(directory: int, name: str, data: bytes, mode: int | None) -> None:
         with contextlib.suppress(OSError):
             os.unlink(staged, dir_fd=directory)
         raise
+    _sweep(directory, short)
+
+
+def _sweep(directory: int, target: str) -> None:
+    """Remove what a kill in the middle of an earlier answer for this file left."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(directory):
+            if is_unfinished(name, target) and is_abandoned(
+                os.stat(name, dir_fd=directory, follow_symlinks=False)
+            ):
+                os.unlink(name, dir_fd=directory)
