@@ -49,6 +49,34 @@ async def test_an_answer_becomes_a_file_and_the_old_one_is_kept(
     assert names(target.parent) == ["a.py"], "nothing stays beside it"
 
 
+async def test_a_name_as_long_as_a_name_can_be_is_written(sandbox: Sandbox, root: Path) -> None:
+    for name in ("日" * 85, "a" * 255):
+        await sandbox.write(name, "one\n")
+        await sandbox.write(name, "two\n")
+        assert (root / name).read_text() == "two\n"
+    assert len(names(root)) == 2
+
+
+@pytest.mark.parametrize("target", ["a" * 256, "日" * 86, "new/" + "a" * 256, "d/" * 2500 + "f"])
+async def test_a_name_that_is_too_long_is_refused_before_money_is_spent(
+    sandbox: Sandbox, target: str
+) -> None:
+    with pytest.raises(WrongUse, match="names no file: File name too long"):
+        sandbox.check_write(target)
+
+
+async def test_what_a_kill_left_of_an_answer_goes_with_a_later_one(
+    sandbox: Sandbox, root: Path
+) -> None:
+    for name, age in ((".a.txt.1234abcd.workers-tui", 0), (".b.1234abcd.workers-tui", 0)):
+        (root / name).write_text("half")
+        os.utime(root / name, (age, age))
+    (root / ".a.txt.new0new0.workers-tui").write_text("under way")
+    await sandbox.write("a.txt", "whole")
+    left = {".b.1234abcd.workers-tui", ".a.txt.new0new0.workers-tui", "a.txt"}
+    assert {path.name for path in root.iterdir()} == left
+
+
 async def test_checking_a_target_leaves_the_disk_alone(sandbox: Sandbox, root: Path) -> None:
     assert sandbox.check_write("new/dir/f.txt") == root / "new" / "dir" / "f.txt"
     assert not (root / "new").exists()

@@ -156,6 +156,16 @@ def test_the_old_content_of_a_replaced_file_is_kept(tmp_path: Path) -> None:
     assert stat.S_IMODE(kept[0].stat().st_mode) == 0o600
 
 
+def test_the_old_content_of_a_file_with_the_longest_name_is_kept(tmp_path: Path) -> None:
+    target = tmp_path / ("日" * 84 + ".py")
+    target.write_text("old")
+    path = keep_old(tmp_path, "abcde", target)
+    assert path is not None
+    assert path.read_text() == "old"
+    assert path.name.startswith("abcde.old-")
+    assert path.name.endswith("日.py")
+
+
 def make(results: Path, name: str, *, days: float, size: int = 10) -> Path:
     path = results / name
     path.write_bytes(b"x" * size)

@@ -22,6 +22,9 @@ DIR_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: a FIFO put in a file's place must not hold the thread.
 READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
+SAID = 100
+"""Characters that are said again of a path that is too long to be one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -64,7 +67,9 @@ class Roots:
             raise WrongUse(f"{shown(spec)} names no file") from None
         for root in self._roots:
             if real.is_relative_to(root):
-                return self._not_private(Place(root, real.relative_to(root).parts), spec)
+                place = Place(root, real.relative_to(root).parts)
+                _check_length(place, spec)
+                return self._not_private(place, spec)
         raise self._outside(spec)
 
     def _not_private(self, place: Place, spec: str) -> Place:
@@ -125,6 +130,19 @@ class Roots:
                     yield file
         except OSError as error:
             raise _os_refusal(place, error) from error
+
+
+def _check_length(place: Place, spec: str) -> None:
+    """Raises WrongUse for a path, or a name in it, that is too long; it need not exist."""
+    longest = max(place.parts, key=lambda part: len(os.fsencode(part)), default="")
+    try:
+        for path in (place.path, place.root / longest):  # in a new directory no name is looked at
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+                path.lstat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            said = f"{shown(spec[:SAID])}… names no file: {error.strerror}"
+            raise WrongUse(said) from None
 
 
 def _os_refusal(place: Place, error: OSError) -> WorkersError:

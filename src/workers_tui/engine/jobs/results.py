@@ -25,6 +25,8 @@ WRITE_EVERY = 0.1
 """Seconds that text may wait for its write."""
 KEEP_DAYS = 30
 KEEP_BYTES = 2 * 1024**3
+KEEP_NAME = 200
+"""Bytes of the name of a file whose old content is kept."""
 
 
 class Pen:
@@ -157,11 +159,13 @@ def keep_old(results: Path, job_id: str, target: Path) -> Path | None:
     """Copy the file that `write_to` is about to replace; None when there is none."""
     if not target.is_file():
         return None
-    kept = results / f"{job_id}.old-{target.name}"
+    # Its end, which tells what it is: the whole name may be as long as a name can be.
+    name = os.fsencode(target.name)[-KEEP_NAME:].decode("utf-8", "ignore")
+    kept = results / f"{job_id}.old-{name}"
     number = 1
     while kept.exists():
         number += 1
-        kept = results / f"{job_id}.old-{number}-{target.name}"
+        kept = results / f"{job_id}.old-{number}-{name}"
     with contextlib.suppress(FileNotFoundError):
         shutil.copyfile(target, kept)
         kept.chmod(0o600)
