@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 FRAME = 1 / 15
 """Seconds between two repaints at most."""
 
+GATHER = 1 / 30
+"""Seconds from a change to its repaint: a call that begins or ends changes several things at
+once, and is at its most hurried; they are shown together when it has passed on."""
+
 LONGEST_FRAME = 0.25
 """The same while the loop is busy with streams."""
 
@@ -84,6 +88,8 @@ class Observer:
         try:
             while True:
                 waiting |= await self._changed(watcher, totals_wait=bool(waiting))
+                await asyncio.sleep(GATHER)
+                waiting |= watcher.take()
                 now = time.monotonic()
                 due = self._due(waiting, now)
                 waiting -= due
@@ -99,8 +105,9 @@ class Observer:
         A loop that wakes late is busy with streams: fewer repaints leave room for keys.
         """
         before = time.monotonic()
-        await asyncio.sleep(frame)
-        late = time.monotonic() - before - frame
+        rest = frame - GATHER
+        await asyncio.sleep(rest)
+        late = time.monotonic() - before - rest
         return min(LONGEST_FRAME, FRAME + 4 * late)
 
     async def _changed(self, watcher: Watcher, *, totals_wait: bool) -> AbstractSet[Key]:

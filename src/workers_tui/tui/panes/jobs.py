@@ -6,6 +6,7 @@ and kept until their job, their clock or the width changes.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +21,9 @@ from workers_tui.tui.job_table import JobTable
 from workers_tui.tui.lines import LineView, Part, Row, row
 from workers_tui.tui.panes.one_line import OneLine
 from workers_tui.tui.rates import Rates
+
+HELD_FOR = 900.0
+"""Seconds for which a choice of the user holds the view; left alone, it goes back to the top."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,9 @@ class JobList(LineView):
         self._columns = Columns.of(80)
         self._empty: tuple[Row, ...] = ()
         self._ids: list[str] = []
+        self._touched = -HELD_FOR
+        """When the user last moved the cursor or the view, on the monotonic clock."""
+        self._scrolls_by_itself = False
 
     @property
     def selected(self) -> Job | None:
@@ -131,21 +138,23 @@ class JobList(LineView):
             self.redraw_row(index)
 
     def rows_moved(self) -> None:
-        """The table's order changed: draw what now stands elsewhere, keep the selection."""
+        """The table's order changed: what is in sight keeps its place, the selection its job."""
         before, self._ids = self._ids, self.table.rows
-        self._follow_selection(before)
-        common = min(len(before), len(self._ids))
         if not before or not self._ids:
+            self._select_by_itself(0)
             self.redraw_all()
-        else:
-            height = self.size.height
-            top = self.scroll_offset.y
-            for index in range(top, min(top + height, max(len(before), len(self._ids)))):
-                if index >= common or before[index] != self._ids[index]:
-                    self.redraw_row(index)
-            self._forget_hidden(top, top + height)
-        if len(before) != len(self._ids) or not before:
             self.rows_resized()
+            return
+        top, new_top = self.scroll_offset.y, self._top_after(before)
+        self._keep_drawn(before)
+        self._follow_selection(new_top)
+        for line in range(self.size.height):
+            if _name_at(before, top + line) != _name_at(self._ids, new_top + line):
+                self.refresh_line(new_top + line)
+        if len(before) != len(self._ids):
+            self.rows_resized()
+        if new_top != top:
+            self._scroll_by_itself(new_top)
 
     def select(self, job_id: str) -> None:
         """Put the cursor on a job."""
@@ -156,6 +165,7 @@ class JobList(LineView):
     def move_cursor(self, index: int) -> None:
         """Move; the selection is the job there."""
         if self._ids:
+            self._touched = time.monotonic()
             self._selected = self._ids[max(0, min(index, len(self._ids) - 1))]
             super().move_cursor(index)
 
@@ -178,31 +188,64 @@ class JobList(LineView):
             head.set_columns(self._columns)
         super().on_resize()
 
-    def _follow_selection(self, before: list[str]) -> None:
-        if self._selected is not None:
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """A view that the user has scrolled stays where it is."""
+        if not self._scrolls_by_itself:
+            self._touched = time.monotonic()
+        super().watch_scroll_y(old_value, new_value)
+
+    @property
+    def _held(self) -> bool:
+        """Whether the user has chosen, a moment ago, what is selected and in sight."""
+        return time.monotonic() - self._touched < HELD_FOR
+
+    def _top_after(self, before: list[str]) -> int:
+        """The first row in sight, for the order that has just changed."""
+        top, height = self.scroll_offset.y, self.size.height
+        last = max(0, len(self._ids) - height)
+        if not self._held:
+            return 0
+        if self._selected in before[top : top + height]:
             index = self.table.index(self._selected)
             if index is not None:
-                held = index - self.scroll_offset.y == self.cursor - self.scroll_offset.y
-                self.cursor = index
-                if not held and self._was_in_sight(before):
-                    self.call_after_refresh(self.show_cursor)
-                return
-        if self._ids:
-            self.cursor = min(self.cursor, len(self._ids) - 1)
-            self._selected = self._ids[self.cursor]
-            self.post_message(self.Moved(self, self.cursor))
+                kept = index - (before.index(self._selected) - top) if top else 0
+                return min(last, max(kept, index - height + 1))
+        if not top:
+            return 0
+        index = self.table.index(before[min(top, len(before) - 1)])
+        return min(last, top if index is None else index)
+
+    def _follow_selection(self, top: int) -> None:
+        """Go with the selected job; where nobody chose it, not out of sight."""
+        index = self.table.index(self._selected) if self._selected is not None else None
+        if index is None:
+            self._select_by_itself(min(self.cursor, len(self._ids) - 1))
+        elif not self._held and not top <= index < top + self.size.height:
+            self._select_by_itself(0)
         else:
-            self._selected = None
-            self.cursor = 0
-            self.post_message(self.Moved(self, 0))
+            self.cursor = index
 
-    def _was_in_sight(self, before: list[str]) -> bool:
-        top = self.scroll_offset.y
-        return self._selected in before[top : top + self.size.height]
+    def _select_by_itself(self, index: int) -> None:
+        """Select the job of a row for want of one that the user has chosen."""
+        if self._selected is not None:
+            self.redraw_job(self._selected)
+        self.cursor = index
+        self._selected = self._ids[index] if self._ids else None
+        self.redraw_row(index)
+        self.post_message(self.Moved(self, index))
 
-    def _forget_hidden(self, top: int, end: int) -> None:
-        for index in [kept for kept in self._strips if not top <= kept < end]:
-            del self._strips[index]
+    def _scroll_by_itself(self, top: int) -> None:
+        self._scrolls_by_itself = True
+        try:
+            self.scroll_to(y=top, animate=False, force=True)
+        finally:
+            self._scrolls_by_itself = False
+
+    def _keep_drawn(self, before: list[str]) -> None:
+        """Rows that stand elsewhere now are not drawn anew."""
+        drawn = {before[at]: strip for at, strip in self._strips.items() if at < len(before)}
+        rows = ((self.table.index(name), strip) for name, strip in drawn.items())
+        self._strips = {index: strip for index, strip in rows if index is not None}
 
     def _row(self, job: Job) -> Row:
         at = self._columns
@@ -236,6 +279,10 @@ class JobList(LineView):
             return words.NOTHING
         rate = self._rates.rate(job.id, self._monotonic)
         return words.count(rate) if rate else words.NOTHING
+
+
+def _name_at(names: list[str], index: int) -> str | None:
+    return names[index] if index < len(names) else None
 
 
 def _task_style(job: Job) -> str:

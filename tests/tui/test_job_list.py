@@ -1,0 +1,114 @@
+"""The list of jobs keeps its place for whoever chose it, and shows the newest to whoever did not."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from tests.tui.conftest import Open
+from tests.tui.fakes import NOON, FakeEngine, make_job
+
+from workers_tui.engine.jobs.job import JobState
+from workers_tui.tui.panes import jobs as jobs_pane
+from workers_tui.tui.panes.jobs import JobList
+from workers_tui.tui.screens.dashboard import DashboardScreen
+
+MANY = 60
+
+
+def ended(number: int) -> str:
+    """The id of a job."""
+    return f"n{number:04}"
+
+
+def come(engine: FakeEngine, first: int, count: int) -> None:
+    """So many more jobs that have ended, each a second after the one before."""
+    for number in range(first, first + count):
+        at = NOON + timedelta(seconds=number)
+        engine.put(
+            make_job(ended(number), state=JobState.DONE, created_at=at, started_at=at, ended_at=at)
+        )
+
+
+def shown(jobs: JobList) -> list[str]:
+    """Ids of the rows in sight."""
+    top = jobs.scroll_offset.y
+    return jobs.table.rows[top : top + jobs.size.height]
+
+
+async def test_who_never_chose_a_job_sees_the_newest_ones(desk: Open, engine: FakeEngine) -> None:
+    async with desk() as d:
+        jobs = d.app.screen.query_one(JobList)
+        come(engine, 0, MANY)
+        await d.until(lambda: ended(MANY - 1) in d.text("#job-list"))
+        assert jobs.scroll_offset.y == 0
+        assert jobs.selected is not None
+        assert jobs.selected.id in shown(jobs)
+
+
+async def test_a_chosen_job_stays_where_the_eye_is(desk: Open, engine: FakeEngine) -> None:
+    async with desk() as d:
+        jobs = d.app.screen.query_one(JobList)
+        come(engine, 0, MANY)
+        await d.until(lambda: ended(MANY - 1) in d.text("#job-list"))
+        jobs.select(ended(20))
+        await d.settled()
+        before = shown(jobs)
+        come(engine, MANY, 5)
+        await d.until(lambda: len(jobs.table.rows) >= MANY + 5)
+        await d.settled()
+        assert jobs.selected is not None
+        assert jobs.selected.id == ended(20)
+        assert shown(jobs) == before
+        assert ended(20) in d.text("#job-list")
+
+
+async def test_a_view_that_was_scrolled_does_not_move(desk: Open, engine: FakeEngine) -> None:
+    async with desk() as d:
+        jobs = d.app.screen.query_one(JobList)
+        come(engine, 0, MANY)
+        await d.until(lambda: ended(MANY - 1) in d.text("#job-list"))
+        jobs.scroll_to(y=25, animate=False)
+        await d.settled()
+        before = shown(jobs)
+        come(engine, MANY, 3)
+        await d.until(lambda: len(jobs.table.rows) >= MANY + 3)
+        await d.settled()
+        assert shown(jobs) == before
+
+
+async def test_left_alone_for_long_the_view_goes_back_to_the_newest(
+    desk: Open, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk() as d:
+        jobs = d.app.screen.query_one(JobList)
+        come(engine, 0, MANY)
+        await d.until(lambda: ended(MANY - 1) in d.text("#job-list"))
+        jobs.select(ended(20))
+        await d.settled()
+        monkeypatch.setattr(jobs_pane, "HELD_FOR", 0.0)
+        come(engine, MANY, 1)
+        await d.until(lambda: ended(MANY) in d.text("#job-list"))
+        assert jobs.scroll_offset.y == 0
+        assert jobs.cursor == 0
+
+
+async def test_rows_that_only_moved_are_not_drawn_anew(desk: Open, engine: FakeEngine) -> None:
+    async with desk() as d:
+        jobs = d.app.screen.query_one(JobList)
+        come(engine, 0, MANY)
+        await d.until(lambda: ended(MANY - 1) in d.text("#job-list"))
+        jobs.table.settle(float("inf"))
+        jobs.rows_moved()
+        await d.settled()
+        drawn: list[str] = []
+        draw = jobs.draw_row
+        jobs.draw_row = lambda index, width: (  # type: ignore[method-assign]
+            drawn.append(jobs.table.rows[index]) or draw(index, width)  # type: ignore[func-returns-value]
+        )
+        come(engine, MANY, 1)
+        await d.until(lambda: ended(MANY) in d.text("#job-list"))
+        old = {ended(number) for number in range(MANY)} - {jobs.table.rows[jobs.cursor]}
+        assert ended(MANY) in drawn
+        assert old.isdisjoint(drawn)
+        assert isinstance(d.app.screen, DashboardScreen)
