@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.engine.sandbox_kit import read, refusal, wrong
 
+from workers_tui.engine.files.listing import GAPS, GLOB_TOKENS, glob_regex
 from workers_tui.engine.files.sandbox import FILES_LIMIT, Sandbox
 
 
@@ -62,6 +66,38 @@ def test_globs_cross_directories_only_with_two_stars(sandbox: Sandbox, root: Pat
 def test_a_glob_that_means_nothing_is_wrong_use(sandbox: Sandbox, root: Path, spec: str) -> None:
     (root / "other").touch()
     wrong(sandbox, spec)
+
+
+@pytest.mark.timeout(20)
+def test_a_glob_needs_no_time_whatever_the_names_are(sandbox: Sandbox, root: Path) -> None:
+    (root / ("a" * 255)).touch()
+    (root / "/".join("a" * 60)).mkdir(parents=True)
+    (root / "/".join("a" * 60) / "x").touch()
+    for spec in ("*a" * 11 + "*b", "**/a/" * 6 + "b", "**a" * 6 + "b", "{a,b}" * 30):
+        wrong(sandbox, spec)
+    assert "more than 256 patterns" in wrong(sandbox, "{a,b}" * 9)
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "/", "*", "**", "**/", "?", "[ab]"]), max_size=7),
+    st.lists(st.text("ab", min_size=1, max_size=3), min_size=1, max_size=4),
+)
+def test_a_glob_fits_what_its_parts_fit(signs: list[str], names: list[str]) -> None:
+    pattern, path = "".join(signs), "/".join(names)
+    if "***" not in pattern:
+        assert bool(glob_regex(pattern).match(path)) == fits(GLOB_TOKENS.findall(pattern), path)
+
+
+def fits(signs: list[str], path: str) -> bool:
+    """What a glob means, by trying everything."""
+    if not signs:
+        return path == ""
+    sign, rest = signs[0], signs[1:]
+    if sign in GAPS:
+        ends = [at for at in range(len(path) + 1) if re.fullmatch(GAPS[sign], path[:at])]
+        return any(fits(rest, path[at:]) for at in ends)
+    one = "[^/]" if sign == "?" else sign
+    return re.fullmatch(one, path[:1]) is not None and fits(rest, path[1:])
 
 
 def test_repeated_stars_are_one(sandbox: Sandbox, root: Path) -> None:

@@ -32,7 +32,9 @@ DEEPEST = 100
 IGNORE_BYTES = 1_000_000
 """Read of one .gitignore."""
 WILDCARDS = 12
-"""In one glob: many more of them make matching slow."""
+"""Asterisks in one glob: many more of them make matching slow."""
+ALTERNATIVES = 256
+"""Patterns that the braces of one glob may stand for."""
 
 
 class TooMuchToList(Exception):
@@ -175,28 +177,51 @@ def glob_regex(pattern: str) -> re.Pattern[str]:
         raise BadGlob(str(error)) from None
 
 
+BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+
+
 def _braces(pattern: str) -> list[str]:
-    match = re.search(r"\{([^{}]*,[^{}]*)\}", pattern)
-    if match is None:
-        return [pattern]
-    head, tail = pattern[: match.start()], pattern[match.end() :]
-    return [out for word in match[1].split(",") for out in _braces(head + word + tail)][:256]
+    """The patterns that one with `{a,b}` stands for. Raises BadGlob."""
+    plain: list[str] = []
+    waiting = [pattern]
+    while waiting:
+        one = waiting.pop()
+        match = BRACES.search(one)
+        if match is None:
+            plain.append(one)
+        else:
+            head, tail = one[: match.start()], one[match.end() :]
+            waiting += [head + word + tail for word in match[1].split(",")]
+        if len(plain) + len(waiting) > ALTERNATIVES:
+            raise BadGlob(f"it stands for more than {ALTERNATIVES} patterns")
+    return plain
 
 
 GLOB_TOKENS = re.compile(r"(?:^|(?<=/))\*\*/|\*\*|\*|\?|\[[!^]?\]?[^\]]*\]|.", re.DOTALL)
+GAPS = {"": "", "*": "[^/]*", "**": ".*", "**/": "(?:[^/]+/)*"}
 
 
 def _one_glob(pattern: str) -> str:
-    return "(?:" + "".join(map(_glob_token, GLOB_TOKENS.findall(pattern))) + r")\Z"
+    """The pattern as a regular expression that needs no time, whatever the name.
+
+    Where the next gap can take all that a gap takes, the first fit of the text between
+    them is as good as any: it is never tried again (`(?>…)`).
+    """
+    gaps, texts = [""], [""]
+    for sign in GLOB_TOKENS.findall(pattern):
+        if sign in GAPS:
+            gaps.append(sign)
+            texts.append("")
+        else:
+            texts[-1] += _glob_token(sign)
+    parts = []
+    for gap, text, following in zip(gaps, texts, [*gaps[1:], ""], strict=True):
+        once = gap and following and (gap == "*" or following != "*")
+        parts.append(f"(?>{GAPS[gap]}?{text})" if once else GAPS[gap] + text)
+    return "(?:" + "".join(parts) + r")\Z"
 
 
 def _glob_token(sign: str) -> str:
-    if sign == "**/":
-        return "(?:[^/]+/)*"
-    if sign == "**":
-        return ".*"
-    if sign == "*":
-        return "[^/]*"
     if sign == "?":
         return "[^/]"
     if len(sign) > 2:
