@@ -104,6 +104,7 @@ def test_run_as_json_is_the_contract(run: Run) -> None:
         (["jobs", "cancel", "zzzzz"], 2, "there is no job zzzzz"),
         (["jobs", "--state", "gone"], 2, "there is no state 'gone'"),
         (["budget", "set", "much"], 2, "is no amount"),
+        (["budget", "set", "1e999999999"], 2, "between 0 and 1,000,000 dollars"),
         (["budget", "set", "-1"], 2, "-1"),
         (["key", "remove", "nobody"], 2, "no key is kept"),
         (["import", "none.jsonl"], 2, "there is no file"),

@@ -16,7 +16,7 @@ import pytest
 
 from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.clock import SystemClock
-from workers_tui.engine.errors import ConfigError, UnknownTier
+from workers_tui.engine.errors import ConfigError, UnknownTier, WrongUse
 from workers_tui.engine.events import Events, Level
 from workers_tui.engine.settings.config import ConfigFile, ConfigView
 from workers_tui.engine.settings.settings import parse, schema_text
@@ -214,6 +214,15 @@ async def test_a_first_start_on_a_full_disk_leaves_no_litter(
     with pytest.raises(ConfigError, match="cannot be made: No space left"):
         await opened(home)
     assert not [path for path in home.config.iterdir() if path.name.startswith(".models.json.")]
+
+
+@pytest.mark.parametrize("usd", ["-1", "1000001", "1e9999", "1e999999999"])
+async def test_a_cap_beyond_all_reason_is_wrong_use(home: Home, usd: str) -> None:
+    home.models_json.write_text(GOOD)
+    config, _, _ = await opened(home)
+    with pytest.raises(WrongUse, match="between 0 and 1,000,000 dollars"):
+        await config.set_cap(Decimal(usd))
+    assert home.models_json.read_text() == GOOD
 
 
 async def test_two_edits_at_once_both_count(home: Home) -> None:

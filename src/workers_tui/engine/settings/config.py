@@ -17,11 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from workers_tui.engine.board import Board, Key, Topic
-from workers_tui.engine.errors import ConfigError, UnknownTier
+from workers_tui.engine.errors import ConfigError, UnknownTier, WrongUse
 from workers_tui.engine.events import Events, Level
 from workers_tui.engine.settings.json_text import change_json
 from workers_tui.engine.settings.names import nearest_words
-from workers_tui.engine.settings.settings import AgentRules, ProviderSettings, Settings, Tier, parse
+from workers_tui.engine.settings.settings import (
+    MOST_USD,
+    AgentRules,
+    ProviderSettings,
+    Settings,
+    Tier,
+    parse,
+)
 from workers_tui.home.assets import asset
 from workers_tui.home.files import PRIVATE_FILE, make_private_dir, write_atomic
 from workers_tui.home.places import Home
@@ -180,7 +187,12 @@ class ConfigFile:
             raise ConfigError(f"{self.path.name} cannot be saved: {error.strerror}") from error
 
     async def set_cap(self, usd: Decimal | None) -> Decimal | None:
-        """Set the daily cap; None takes it away. Returns the cap before, for undo."""
+        """Set the daily cap; None takes it away. Returns the cap before, for undo.
+
+        Raises WrongUse for an amount beyond all reason, before its digits are written out.
+        """
+        if usd is not None and not 0 <= usd <= MOST_USD:
+            raise WrongUse(f"a cap is between 0 and {MOST_USD:,} dollars, or none")
         before = self.settings.daily_budget_usd
 
         def change(raw: dict[str, Any]) -> None:
