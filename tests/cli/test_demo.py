@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from workers_tui.cli.demo import AGENT_MODEL, CLAUDE_MODEL, WORKER
+from workers_tui.cli.demo import AGENT_MODEL, CLAUDE_MODEL
+from workers_tui.cli.demo_client import WORKER
 from workers_tui.cli.demo_transcripts import Session, write_transcript
 from workers_tui.engine.transcripts.transcript_files import MANAGER, find_sources, list_files
 
