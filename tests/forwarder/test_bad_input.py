@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -155,3 +157,12 @@ def test_a_closed_standard_input_is_its_end() -> None:
     os.close(reading)
     os.close(writing)
     assert list(read_lines(reading)) == []
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="has no /dev/full")
+@pytest.mark.parametrize("output", [">&-", ">/dev/full"])
+def test_an_output_that_takes_nothing_is_the_end_and_no_defect(output: str) -> None:
+    asked = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
+    command = f'exec "{sys.executable}" -m workers_tui mcp {output}'
+    done = subprocess.run(["sh", "-c", command], input=asked, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

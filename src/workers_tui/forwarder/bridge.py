@@ -17,7 +17,7 @@ import time
 
 from workers_tui.forwarder import eras, frames
 from workers_tui.forwarder.eras import Era
-from workers_tui.forwarder.frames import Fault, Message, Output
+from workers_tui.forwarder.frames import ClientGone, Fault, Message, Output
 from workers_tui.forwarder.listing import Listing
 from workers_tui.forwarder.running import JOBS, Running
 from workers_tui.forwarder.subscriptions import CHANGED, LISTEN, Subscriptions
@@ -271,7 +271,7 @@ class Bridge:
 def _until_client_leaves(work: Callable[[], None]) -> None:
     try:
         work()
-    except BrokenPipeError:
+    except ClientGone:
         os._exit(0)  # nobody is left to tell
 
 

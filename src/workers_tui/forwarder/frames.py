@@ -114,6 +114,10 @@ def tool_error(request_id: object, text: str) -> Message:
     return result(request_id, {"content": content, "isError": True})
 
 
+class ClientGone(OSError):
+    """Nothing more can be written to the client: it closed its end, or never opened it."""
+
+
 class Output:
     """Writes messages to a file descriptor, one whole line at a time, from any thread."""
 
@@ -122,7 +126,7 @@ class Output:
         self._lock = threading.Lock()
 
     def send(self, message: Message) -> None:
-        """Write one message. Raises OSError when the client is gone."""
+        """Write one message. Raises ClientGone."""
         raw = memoryview(json.dumps(message, separators=(",", ":")).encode() + b"\n")
         with self._lock:
             while raw:
@@ -130,3 +134,5 @@ class Output:
                     raw = raw[os.write(self._fd, raw) :]
                 except BlockingIOError:
                     select.select([], [self._fd], [])
+                except OSError as error:
+                    raise ClientGone(*error.args) from error
