@@ -33,6 +33,7 @@ def run(arguments: Sequence[str]) -> int:
     Each import below is late on purpose: it is the whole start-up time of what
     it starts, and the others must not pay for it.
     """
+    let_owner_in()
     options, rest = leading_options(arguments)
     command = rest[0] if rest else ""
     if command == "--version" and _tell_version():
@@ -50,6 +51,12 @@ def run(arguments: Sequence[str]) -> int:
     from workers_tui.cli.main import main as cli
 
     return cli(list(arguments)) or 0
+
+
+def let_owner_in() -> None:
+    """A umask may keep others out of what we make, but not the user: nothing would work."""
+    mask = os.umask(0o077)
+    os.umask(mask & 0o077)
 
 
 def _tell_version() -> bool:

@@ -120,10 +120,29 @@ def test_a_current_directory_that_is_gone_is_said_in_a_line(tmp_path: Path, comm
     ]
 
 
+@pytest.mark.parametrize("command", ["stats", "worker list", "savings"])
+def test_a_user_without_a_home_directory_is_told_in_a_line(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def nobody(_: int) -> None:
+        raise KeyError("uid not found")
+
+    for name in ("HOME", "WORKERS_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    assert main(command.split()) == 1
+    assert capsys.readouterr().err == (
+        "workers-tui: this user has no home directory: set HOME to one\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["jobs", "hook opt-out 0a1b2c3d"])
 @pytest.mark.parametrize("mask", ["000", "777"])
-def test_any_umask_leaves_the_home_to_the_user_alone(tmp_path: Path, mask: str) -> None:
+def test_any_umask_leaves_the_home_to_the_user_alone(
+    tmp_path: Path, mask: str, command: str
+) -> None:
     home = tmp_path / "home"
-    shell = f"umask {mask}; exec {sys.executable} -m workers_tui --home {home} jobs"
+    shell = f"umask {mask}; exec {sys.executable} -m workers_tui --home {home} {command}"
     subprocess.run(["/bin/sh", "-c", shell], check=True, capture_output=True, timeout=60)
     for path in (home, *home.rglob("*")):
         wanted = 0o700 if path.is_dir() else 0o600

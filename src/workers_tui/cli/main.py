@@ -133,7 +133,6 @@ def main(argv: list[str] | None = None) -> int:
     """Run a command; return its exit code (contract 4.1), never a traceback."""
     open_closed_streams()
     reconfigure_output()
-    let_owner_in()
     try:
         result = workers_tui.main(args=argv, prog_name="workers-tui", standalone_mode=False)
     except WorkersError as error:
@@ -158,6 +157,9 @@ def ended_by(error: Exception) -> int:
     if isinstance(error, FileNotFoundError) and not has_current_directory():
         click.echo("workers-tui: the current directory is gone; change to another one", err=True)
         return FAILED
+    if isinstance(error, RuntimeError) and not has_home_directory():
+        click.echo("workers-tui: this user has no home directory: set HOME to one", err=True)
+        return FAILED
     import logging  # late: what ends well without a log starts sooner
 
     if isinstance(error, OSError) and error.errno in MACHINE_REFUSES:
@@ -174,6 +176,11 @@ def has_current_directory() -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def has_home_directory() -> bool:
+    """False for a user that only a container knows, whose HOME nobody set."""
+    return os.path.expanduser("~") != "~"  # noqa: PTH111 - pathlib raises where there is none
 
 
 def refused_by_machine(error: OSError) -> int:
@@ -206,12 +213,6 @@ def open_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - lives until exit
-
-
-def let_owner_in() -> None:
-    """A umask may keep others out of what we make, but not the user: nothing would work."""
-    mask = os.umask(0o077)
-    os.umask(mask & 0o077)
 
 
 def reconfigure_output() -> None:

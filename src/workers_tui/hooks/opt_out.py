@@ -21,7 +21,8 @@ def opt_out(arguments: list[str], environ: Mapping[str, str]) -> bytes:
         return b"name the session: hook opt-out SESSION_ID\n"
     path = State(environ).opt_out_path(session)
     directory = os.path.dirname(path)
-    os.makedirs(directory, mode=0o700, exist_ok=True)
+    for private in (os.path.dirname(directory), directory):  # the mode is for the last one only
+        os.makedirs(private, mode=0o700, exist_ok=True)
     _forget_old(directory)
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
     return b"Noted: nothing is delegated in this session unless the user asks again.\n"
