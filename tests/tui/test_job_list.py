@@ -1,4 +1,4 @@
-"""The list of jobs keeps its place for whoever chose it, and shows the newest to whoever did not."""
+"""The list of jobs keeps the place that somebody chose, and shows the newest to all others."""
 
 from __future__ import annotations
 

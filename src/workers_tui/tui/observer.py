@@ -34,6 +34,9 @@ GATHER = 1 / 30
 """Seconds from a change to its repaint: a call that begins or ends changes several things at
 once, and is at its most hurried; they are shown together when it has passed on."""
 
+MOMENTS = 3
+"""So many times the same at most, while jobs change state."""
+
 LONGEST_FRAME = 0.25
 """The same while the loop is busy with streams."""
 
@@ -88,8 +91,7 @@ class Observer:
         try:
             while True:
                 waiting |= await self._changed(watcher, totals_wait=bool(waiting))
-                await asyncio.sleep(GATHER)
-                waiting |= watcher.take()
+                waiting |= await self._gathered(watcher)
                 now = time.monotonic()
                 due = self._due(waiting, now)
                 waiting -= due
@@ -97,6 +99,18 @@ class Observer:
                 frame = await self._rest(frame)
         finally:
             watcher.close()
+
+    @staticmethod
+    async def _gathered(watcher: Watcher) -> AbstractSet[Key]:
+        """What else changes within a moment; a few moments where jobs go on changing."""
+        gathered: set[Key] = set()
+        for _ in range(MOMENTS):
+            await asyncio.sleep(GATHER)
+            new = watcher.take()
+            gathered |= new
+            if all(key.topic is not Topic.JOB for key in new):
+                break
+        return gathered
 
     @staticmethod
     async def _rest(frame: float) -> float:
