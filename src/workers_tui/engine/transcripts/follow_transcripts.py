@@ -176,9 +176,12 @@ class TranscriptFollower:
 
     async def _follow_files(self, steps: Steps) -> None:
         roots = list(dict.fromkeys(one.root for one in self.sources if is_text(one.root)))
-        async with contextlib.aclosing(Bell(roots, self._clock, steps.hot).rings()) as rings:
+        bell = Bell(roots, self._clock, steps.hot)
+        async with contextlib.aclosing(bell.rings()) as rings:
             async for paths in rings:
                 done = await self._take(steps, paths)
+                if paths is None:
+                    bell.found(done.paths)
                 if steps.stale:
                     self._sums_moved.set()
                 if steps.links_moved or steps.workers_moved or self.day != self._today():

@@ -39,7 +39,7 @@ class Refreshed:
 
     deltas: list[dict[CellKey, Sums]] = field(default_factory=list)
     """What the cells gained, one transaction after the other."""
-    files: int = 0
+    paths: list[str] = field(default_factory=list)
     """Files that were read."""
     errors: int = 0
     """New messages by which Claude Code tells that the API failed."""
@@ -49,6 +49,11 @@ class Refreshed:
     """What could not be listed or read, with the reason."""
     left: int = 0
     """Bytes that are too many to be read here; nothing was read then."""
+
+    @property
+    def files(self) -> int:
+        """How many files were read."""
+        return len(self.paths)
 
 
 class Indexer:
@@ -118,7 +123,7 @@ class Indexer:
             places = self._places[source]
             for item in batch:
                 places[item.file.path] = item.news.place
-                done.files += 1
+                done.paths.append(item.file.path)
                 done.errors += item.news.errors
                 news = item.news
                 done.delegated |= bool(news.delegations or news.returns or news.reads)
