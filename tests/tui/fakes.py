@@ -166,6 +166,8 @@ class FakeLedger:
     async def totals(self, day: date | None = None, *, by: str | None = None) -> dict[str, Totals]:
         one = Totals(40, Usage(300_000, 30_000), from_usd("0.9"), from_usd("0.9"))
         two = Totals(1, Usage(63_000, 11_000), from_usd("0.17"), 0, from_usd("0.17"), 0, 1)
+        if by == "kind":
+            return {"call": one, "agent": Totals(3, Usage(9_000, 800), from_usd("0.0213"))}
         return {"fast": one, "long": two} if by else {"": one}
 
 

@@ -98,6 +98,16 @@ async def test_the_budget_tells_where_the_money_went(desk: Open) -> None:
         assert "fast" in tables
         assert "~.1700" in tables
         assert "+ 1 unknown" in tables
+        assert "agents, on no tier" in tables
+
+
+@pytest.mark.parametrize("width", [44, 80])
+async def test_what_is_said_below_a_tiers_fields_is_said_whole(desk: Open, width: int) -> None:
+    async with desk(size=(width, 40)) as d:
+        await d.app.push_screen(full.SCREENS["tiers"]())
+        await d.until(lambda: "dollars a million" in d.text("#fields"))
+        said = " ".join(d.text("#fields").split())
+        assert "dollars a million tokens in and out, from models.json" in said
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from workers_tui.tui.job_words import headline, tokens_out, worker
 from workers_tui.tui.lines import LineView, Row, row
 from workers_tui.tui.panes.one_line import OneLine
 
-MARK, WHEN, JOB, COST, TIME = 3, 13, 7, 8, 8
+MARK, WHEN, JOB, COST, TIME, LAST = 3, 13, 7, 8, 8, 1
 AHEAD = 60
 """Rows before the end at which more are asked for."""
 
@@ -35,7 +35,7 @@ class Columns:
         """The columns that fit: narrow lists give up the project, then worker and tokens."""
         worker, out = (12, 8) if width >= 72 else (0, 0)
         project = 14 if width >= 100 else 0
-        task = width - MARK - WHEN - JOB - worker - project - out - COST - TIME
+        task = width - MARK - WHEN - JOB - worker - project - out - COST - TIME - LAST
         return cls(worker, project, max(8, task), out)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.geometry import Region
 
 from workers_tui.tui import safe, words
-from workers_tui.tui.lines import LineView, Row, row
+from workers_tui.tui.lines import LineView, Part, Row, row
 from workers_tui.tui.panes.tiers import TierList, price_of
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class FieldList(LineView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
         self._said: tuple[tuple[str, str, str], ...] = ()
-        self._below: tuple[Row, ...] = ()
+        self._below: tuple[Part, ...] = ()
 
     @property
     def selected(self) -> tuple[str, str] | None:
@@ -122,7 +122,12 @@ class FieldList(LineView):
             shown = safe.one_line(value)
             said = (safe.fit(shown, width), "") if shown else (safe.fit(hint, width), "dim")
             rows.append(row((safe.fit(f" {name}", FIELD), "dim"), said))
-        self.show_rows([*rows, *self._below])
+        below = (wrapped for text, style in self._below for wrapped in self._wrapped(text, style))
+        self.show_rows([*rows, *below])
+
+    def _wrapped(self, text: str, style: str) -> Iterator[Row]:
+        for line in safe.wrap(text, max(10, self.row_width - 2)):
+            yield row((f" {line}", style))
 
 
 def text_of(tier: Tier | None, name: str) -> str:
@@ -175,19 +180,16 @@ def _read_params(text: str) -> dict[str, Any]:
     return value
 
 
-def _below(view: TierView, picked: Sequence[Job]) -> tuple[Row, ...]:
-    rows = [row()]
+def _below(view: TierView, picked: Sequence[Job]) -> tuple[Part, ...]:
+    """What is to be said below the fields, a line each."""
+    said: list[Part] = [("", "")]
     if view.problem:
-        rows += [row((f" {safe.one_line(view.problem)}", "bad")), row()]
+        said += [(safe.one_line(view.problem), "bad"), ("", "")]
     source = f", from {view.price.source}" if view.price else ""
-    rows.append(row((f" {price_of(view)} dollars a million tokens in and out{source}", "dim")))
+    said.append((f"{price_of(view)} dollars a million tokens in and out{source}", "dim"))
     if picked:
-        rows += [row(), row((" Picked lately", "strong"))]
-        rows += [
-            row(
-                (f" {job.id}  ", "dim"),
-                (safe.one_line(job.tier_reason or "as asked"), ""),
-            )
-            for job in picked
+        said += [("", ""), ("Picked lately", "strong")]
+        said += [
+            (f"{job.id}  {safe.one_line(job.tier_reason or 'as asked')}", "") for job in picked
         ]
-    return tuple(rows)
+    return tuple(said)

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from workers_tui.engine.spending.spend import Spend
 
 AXES = (("tier", "By tier"), ("model", "By model"), ("project", "By project"))
-NAME, FIGURES = 26, 34
+NAME, FIGURES = 34, 34
+AGENTS = "agents, on no tier"
 WIDE_ENOUGH = 70
 """Columns from which there is room to say in which time zone the day is counted."""
 
@@ -74,10 +75,11 @@ class BudgetScreen(SettingsVerbs, Moves):
     async def _load(self, spend: Spend) -> None:
         if self.engine is None:
             return
-        tables: list[tuple[str, Mapping[str, Totals]]] = []
+        tables: list[tuple[str, dict[str, Totals]]] = []
         for axis, title in AXES:
             found = await self.attempt(self.engine.ledger.totals(spend.day, by=axis))  # type: ignore[arg-type]
             tables.append((title, found or {}))
+        tables[0][1].update(await self._agents(spend))
         tables.append(("All days", await self.attempt(self.engine.ledger.totals()) or {}))
         room = self.query_one("#tables", LineView).row_width - FIGURES - _widest_note(tables)
         name = max(8, min(NAME, room))
@@ -85,6 +87,13 @@ class BudgetScreen(SettingsVerbs, Moves):
         for title, totals in tables:
             rows += [row((f" {title}", "strong")), _head(name), *_table(totals, name), row()]
         self.query_one("#tables", LineView).show_rows(rows[:-1])
+
+    async def _agents(self, spend: Spend) -> dict[str, Totals]:
+        """What no tier accounts for, so that the tiers add up to the day."""
+        if self.engine is None:
+            return {}
+        kinds = await self.attempt(self.engine.ledger.totals(spend.day, by="kind")) or {}
+        return {AGENTS: kinds["agent"]} if "agent" in kinds else {}
 
     async def on_header_cap_clicked(self, event: Header.CapClicked) -> None:
         """The cap was clicked."""

@@ -13,10 +13,13 @@ from typing import Any
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 
+from workers_tui.tui.lines import LineView
+
 
 def stands(screen: Screen[Any]) -> bool:
     """Whether this screen has its panes; not if the user left while it opened."""
-    return screen.is_attached and screen in screen.app.screen_stack
+    in_use = screen.is_attached and screen in screen.app.screen_stack
+    return in_use and bool(screen.query(LineView))
 
 
 def in_front(screen: Screen[Any]) -> bool:
