@@ -12,9 +12,12 @@ from tests.tui.fakes import FakeEngine, make_job, paid
 from textual.screen import Screen
 
 from workers_tui.engine.agents.agent_trace import StepKind, TraceStep
+from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.checks.local_servers import LocalServer
 from workers_tui.engine.errors import StoreUnusable
 from workers_tui.engine.jobs.job import JobKind, JobState
+from workers_tui.engine.settings.config import ConfigView
+from workers_tui.engine.settings.settings import Settings
 from workers_tui.engine.usage import Usage
 from workers_tui.home.places import Home
 from workers_tui.tui.app import DashboardApp
@@ -102,8 +105,12 @@ async def test_the_budget_tells_where_the_money_went(desk: Open) -> None:
 
 
 @pytest.mark.parametrize("width", [44, 80])
-async def test_what_is_said_below_a_tiers_fields_is_said_whole(desk: Open, width: int) -> None:
+async def test_what_is_said_below_a_tiers_fields_is_said_whole(
+    desk: Open, engine: FakeEngine, width: int
+) -> None:
     async with desk(size=(width, 40)) as d:
+        view = ConfigView(engine.home.models_json, None, (), 1, Settings())
+        engine.board.put(Key(Topic.CONFIG), view)
         await d.app.push_screen(full.SCREENS["tiers"]())
         await d.until(lambda: "dollars a million" in d.text("#fields"))
         said = " ".join(d.text("#fields").split())
