@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.cli.sim_kit import simulator
 
-from workers_tui.cli import words
+from workers_tui.cli import safe
 from workers_tui.cli.budget import amount
 from workers_tui.cli.main import main
 from workers_tui.cli.words import usd
@@ -278,7 +278,7 @@ def test_an_answer_goes_as_it_is_into_a_pipe_and_is_not_obeyed_by_a_terminal(
     assert (code, out) == (0, HOSTILE + "\n")
     assert err.count("\n") == 1
     assert "\x1b" not in err
-    monkeypatch.setattr(words, "is_terminal", lambda: True)
+    monkeypatch.setattr(safe, "is_terminal", lambda: True)
     job = parsed(run("jobs", "--json"))["jobs"][0]["id"]
     for command in (("run", "x"), ("jobs", "show", job)):
         code, out, err = run(*command)

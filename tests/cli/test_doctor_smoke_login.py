@@ -11,6 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from workers_tui.cli.doctor import show
+from workers_tui.engine.checks.check import Check
 from workers_tui.home.places import Home
 from workers_tui.simulator.scenario import scenario_of
 from workers_tui.simulator.simulator import Simulator
@@ -60,6 +62,15 @@ async def test_doctor_prints_the_contract_and_a_fix_for_each_failure(
     for check in value["checks"]:
         assert set(check) == {"name", "ok", "detail", "fix"}
         assert check["ok"] or check["fix"]
+
+
+def test_what_doctor_found_is_not_obeyed_by_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show([Check("local server", ok=True, detail="has: \x1b[2Jm", fix="add \x9bm")])
+    said = capsys.readouterr().out
+    assert "␛[2Jm" in said
+    assert not {"\x1b", "\x9b"} & set(said)
 
 
 async def test_doctor_goes_on_when_the_engine_cannot_start(home: Home, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from workers_tui import __version__
 from workers_tui.cli.main import COMMANDS, ELSEWHERE, load, main
+from workers_tui.engine.errors import WorkFailed
 
 
 def test_an_unknown_command_is_one_line_and_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,6 +26,25 @@ def test_an_unknown_command_is_one_line_and_exit_2(capsys: pytest.CaptureFixture
 def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([name, "--help"]) == 0
     assert "Usage: workers-tui" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("group", "verbs"),
+    [
+        ("worker", "create finalize list presets remove set-key"),
+        ("key", "list remove rotate-local set"),
+        ("budget", "set show"),
+    ],
+)
+def test_a_group_without_its_verb_shows_them_all_in_full(
+    group: str, verbs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([group]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    listed = said.out.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in listed] == verbs.split()
+    assert all(line.endswith(".") and not line.endswith("...") for line in listed)
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,6 +88,17 @@ def test_a_defect_of_our_own_is_one_line_and_in_the_log(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("workers-tui: ended by an error of its own (RuntimeError: it should not")
     assert caplog.records[-1].exc_info is not None
+
+
+def test_the_words_of_an_error_are_not_obeyed_by_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def hostile(_name: str) -> click.Command:
+        raise WorkFailed("it has: \x1b[2Jmodel\nand more")
+
+    monkeypatch.setattr("workers_tui.cli.main.load", hostile)
+    assert main(["stats"]) == 1
+    assert capsys.readouterr().err == "workers-tui: it has: ␛[2Jmodel␊and more\n"
 
 
 def test_without_a_terminal_the_dashboard_says_what_to_do(

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from workers_tui.cli.worker import worker
+from workers_tui.engine.agents.identity_check import Checked, Finding, IdentityCheck
 from workers_tui.engine.errors import ConfigError, WorkersError, WorkFailed, WrongUse
 from workers_tui.simulator.simulator import Simulator
 
@@ -122,3 +123,18 @@ def test_what_failed_is_not_called_ready(root: Path) -> None:
 def test_without_a_running_ollama_that_is_said(root: Path) -> None:
     with pytest.raises(ConfigError, match="does not run"):
         run("create", "local", "--preset", "ollama", "--base-url", "http://127.0.0.1:9")
+
+
+def test_what_a_provider_said_is_not_obeyed_by_the_terminal(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hostile(_: IdentityCheck) -> Checked:
+        return Checked((Finding(False, "400: \x1b]0;mine\x07 and\na second line"),))
+
+    monkeypatch.setattr(IdentityCheck, "run", hostile)
+    run("create", "mine", "--preset", "custom", "--base-url", "http://127.0.0.1:9", "--sonnet", "m")
+    run("set-key", "mine", stdin=KEY)
+    tried = CliRunner().invoke(worker, ["finalize", "mine"]).output
+    for shown in (tried, run("list")):
+        assert "␛]0;mine␇ and␊a second line\n" in shown
+        assert "\x1b" not in shown

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from workers_tui.cli.common import Options, open_engine, print_json, run_async
+from workers_tui.cli.safe import one_line
 from workers_tui.engine.checks.check import Check
 from workers_tui.engine.checks.doctor import check_engine, check_python
 from workers_tui.engine.checks.doctor_claude import check_claude
@@ -32,7 +33,7 @@ def doctor(options: Options, *, as_json: bool) -> int:
     if as_json:
         print_json({"schema": 1, "checks": [asdict(check) for check in checks]})
     else:
-        _show(checks)
+        show(checks)
     return 0 if all(check.ok for check in checks) else 1
 
 
@@ -91,9 +92,11 @@ def _terminal() -> Check:
     return Check("terminal", ok=True, detail=detail)
 
 
-def _show(checks: list[Check]) -> None:
+def show(checks: list[Check]) -> None:
+    """Print a line for each, and below it what mends it."""
     width = max(len(check.name) for check in checks)
     for check in checks:
-        click.echo(f"{'ok  ' if check.ok else 'FAIL'} {check.name:<{width}}  {check.detail}")
+        sign, said = "ok  " if check.ok else "FAIL", one_line(check.detail)
+        click.echo(f"{sign} {check.name:<{width}}  {said}")
         if check.fix:
-            click.echo(f"     {'':<{width}}  -> {check.fix}")
+            click.echo(f"     {'':<{width}}  -> {one_line(check.fix)}")

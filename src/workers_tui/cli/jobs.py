@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from workers_tui.cli.common import Options, open_engine, print_json, run_async
-from workers_tui.cli.words import answer, cost, first_line, one_line, title
+from workers_tui.cli.safe import answer, one_line
+from workers_tui.cli.words import cost, first_line, title
 from workers_tui.engine.errors import WorkFailed, WrongUse
 from workers_tui.engine.jobs.job import Job, JobState
 from workers_tui.engine.shapes import SCHEMA, job_json

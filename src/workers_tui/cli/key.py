@@ -21,7 +21,7 @@ def key() -> None:
 @click.argument("extra", nargs=-1, type=click.UNPROCESSED, metavar="")
 @click.pass_obj
 def set_(options: Options, provider: str, extra: tuple[str, ...]) -> int:
-    """Keep the key of a PROVIDER; it is asked for, or read from a pipe."""
+    """Keep the key of a PROVIDER. It is asked for, or read from a pipe."""
     refuse_key_arguments(extra)
     home = options.place()
     save_key(home, provider, ask(f"key for {provider}"))
@@ -46,7 +46,7 @@ async def _shadow(options: Options, provider: str) -> str | None:
 @key.command("list")
 @click.pass_obj
 def list_(options: Options) -> int:
-    """Show which providers have a key and where it comes from; never the key."""
+    """Show where each provider's key comes from. The key itself is never shown."""
     return run_async(_list(options))
 
 
@@ -82,7 +82,7 @@ def remove(options: Options, provider: str) -> int:
 @key.command("rotate-local")
 @click.pass_obj
 def rotate_local(options: Options) -> int:
-    """Make a new token for the local server; sessions over HTTP must be started again."""
+    """Make a new token for the local server. Sessions over HTTP must be started again."""
     home = options.place()
     rotate_token(home)
     click.echo("new token made: start sessions again that were connected with --http")

@@ -19,6 +19,7 @@ import click
 
 from workers_tui import __version__
 from workers_tui.cli.common import Options
+from workers_tui.cli.safe import one_line
 from workers_tui.engine.errors import WorkersError, WrongUse
 
 FAILED = 1
@@ -133,11 +134,14 @@ def main(argv: list[str] | None = None) -> int:
     """Run a command; return its exit code (contract 4.1), never a traceback."""
     open_closed_streams()
     reconfigure_output()
+    result: object = 0
     try:
         result = workers_tui.main(args=argv, prog_name="workers-tui", standalone_mode=False)
     except WorkersError as error:
-        click.echo(f"workers-tui: {error}", err=True)
+        click.echo(f"workers-tui: {one_line(str(error))}", err=True)
         return error.exit_code
+    except click.exceptions.NoArgsIsHelpError as help_:
+        click.echo(help_.format_message())  # a group without its verb: nothing went wrong
     except click.ClickException as error:
         click.echo(f"workers-tui: {error.format_message()}", err=True)
         return error.exit_code

@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from workers_tui.cli.common import Options, open_engine, print_json, run_async
-from workers_tui.cli.words import answer, cost, first_line, one_line
+from workers_tui.cli.safe import answer, one_line
+from workers_tui.cli.words import cost, first_line
 from workers_tui.engine.engine import Engine
 from workers_tui.engine.errors import WrongUse
 from workers_tui.engine.jobs.job import CallRequest, Job, JobState, Origin

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from workers_tui.cli.common import Options, open_engine, run_async
+from workers_tui.cli.safe import one_line
 from workers_tui.engine.engine import Engine
 from workers_tui.engine.errors import WorkFailed
 from workers_tui.forwarder.told import pack
@@ -68,9 +69,9 @@ async def _tell(name: str, probe: Probe, client: Client) -> bool:
     try:
         said = await probe(client)
     except Failed as error:
-        click.echo(f"FAIL {name:<14} {error}")
+        click.echo(f"FAIL {name:<14} {one_line(str(error))}")
         return False
-    click.echo(f"ok   {name:<14} {said}")
+    click.echo(f"ok   {name:<14} {one_line(said)}")
     return True
 
 

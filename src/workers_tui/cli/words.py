@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
+from workers_tui.cli.safe import one_line
 from workers_tui.engine.jobs.job import Job
 from workers_tui.engine.money import Cost, Pico, to_usd
 
 TASK = 60
-PICTURES: dict[int, str] = {code: chr(0x2400 + code) for code in range(0x20)}
-PICTURES |= {0x7F: "␡", **dict.fromkeys(range(0x80, 0xA0), "\ufffd")}
-"""What stands on a terminal for a character that it would obey."""
-KEPT = {code: text for code, text in PICTURES.items() if chr(code) not in "\t\n"}
 
 
 def first_line(job: Job) -> str:
@@ -20,21 +15,6 @@ def first_line(job: Job) -> str:
     usage = f"in={job.usage.input} out={job.usage.output}"
     line = f"[{name} {usage} {cost(job.cost)} {job.ms or 0}ms job={job.id}]"
     return one_line(f"{line} {job.tier_reason}" if job.tier_reason else line)
-
-
-def one_line(text: str) -> str:
-    """The text on one line that no terminal obeys."""
-    return text.translate(PICTURES)
-
-
-def answer(text: str) -> str:
-    """A worker's text as it came for a pipe or a file; on a terminal nothing of it is obeyed."""
-    return text.replace("\r\n", "\n").translate(KEPT) if is_terminal() else text
-
-
-def is_terminal() -> bool:
-    """Whether a person reads the output."""
-    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def cost(amount: Cost | None) -> str:

@@ -9,6 +9,7 @@ import sys
 import click
 
 from workers_tui.cli.common import ask, refuse_key_arguments
+from workers_tui.cli.safe import one_line
 from workers_tui.engine.agents.identities import Identities, Identity, find_root, preset_named
 from workers_tui.engine.agents.presets import PRESETS
 from workers_tui.engine.agents.trial import Trial
@@ -79,7 +80,7 @@ async def _pulled(base_url: str) -> list[str]:
 @click.argument("name")
 @click.argument("extra", nargs=-1, type=click.UNPROCESSED, metavar="")
 def set_key(name: str, extra: tuple[str, ...]) -> None:
-    """Give worker NAME its key: typed at the prompt, or on standard input."""
+    """Give worker NAME its key. It is typed at the prompt, or comes on standard input."""
     refuse_key_arguments(extra)
     identities = _identities()
     identities.get(name)
@@ -90,7 +91,7 @@ def set_key(name: str, extra: tuple[str, ...]) -> None:
 @worker.command()
 @click.argument("name")
 def finalize(name: str) -> None:
-    """Ask the provider whether address, key and models of worker NAME work."""
+    """Try address, key and models of worker NAME. It costs a few tokens."""
     # See `_pulled` for the late import.
     from workers_tui.engine.agents.identity_check import IdentityCheck
 
@@ -104,7 +105,7 @@ def finalize(name: str) -> None:
         identities.note_trial(identity, Trial(checked.ok, wrong))
     for finding in checked.findings:
         sign = "ok  " if finding.ok else "FAIL" if finding.fatal else "note"
-        click.echo(f"{sign} {finding.text}")
+        click.echo(f"{sign} {one_line(finding.text)}")
     if not checked.ok:
         raise WorkFailed(f"worker {name} cannot be used yet")
     click.echo(f"worker {name} is ready")
@@ -117,7 +118,7 @@ def list_workers() -> None:
     if not found:
         click.echo("no workers yet; `workers-tui worker presets` lists providers")
     for identity in found:
-        click.echo(_row(identity))
+        click.echo(one_line(_row(identity)))
 
 
 def _row(identity: Identity) -> str:
