@@ -18,7 +18,6 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from workers_tui.tui import safe
-from workers_tui.tui.ink import ink
 from workers_tui.tui.lines import Part
 from workers_tui.tui.panes.one_line import OneLine
 
@@ -75,8 +74,7 @@ class TitleLine(OneLine):
         tail: list[Part] = [(" ", "line"), *note, (" ", "line")] if note else []
         filler = LINE * max(0, width - 2 - _width(head) - _width(tail))
         parts: list[Part] = [(left, "line"), *head, (filler, "line"), *tail, (right, "line")]
-        base = self.rich_style
-        return Strip(Segment(text, base + ink(self, f"title--{name}")) for text, name in parts)
+        return Strip(Segment(text, self.style_of(f"title--{name}")) for text, name in parts)
 
     @staticmethod
     def _fitted(parts: tuple[Part, ...], width: int) -> list[Part]:

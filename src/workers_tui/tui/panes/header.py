@@ -17,7 +17,6 @@ from textual.message import Message
 from textual.strip import Strip
 
 from workers_tui.tui import safe, words
-from workers_tui.tui.ink import ink
 from workers_tui.tui.lines import Part
 from workers_tui.tui.panes.one_line import OneLine
 
@@ -92,8 +91,7 @@ class Header(OneLine):
         gap = max(1, width - _width(left) - _width(right))
         parts = [*left, (" " * gap, "text"), *right]
         self._note_cap(parts)
-        base = self.rich_style
-        return Strip(Segment(text, base + ink(self, f"header--{name}")) for text, name in parts)
+        return Strip(Segment(text, self.style_of(f"header--{name}")) for text, name in parts)
 
     def _note_cap(self, parts: list[Part]) -> None:
         at = 0

@@ -10,7 +10,6 @@ from rich.style import Style
 from textual.strip import Strip
 
 from workers_tui.tui import safe
-from workers_tui.tui.ink import ink
 from workers_tui.tui.panes.one_line import OneLine
 
 Hint = tuple[str, str, str]
@@ -58,9 +57,9 @@ class Hints(OneLine, can_focus=False):
         lines = self.lines_at(self.size.width) if y and self._message else []
         if y >= len(lines):
             return super().render_line(y)
-        style = self.rich_style + ink(self, f"hints--{self._style}")
+        style = self.style_of(f"hints--{self._style}")
         return Strip([Segment(" " + lines[y], style)]).adjust_cell_length(
-            self.size.width, self.rich_style
+            self.size.width, self.ground
         )
 
     @property
@@ -71,12 +70,11 @@ class Hints(OneLine, can_focus=False):
     def line(self) -> Strip:
         """The message, or the keys that fit."""
         width = self.size.width
-        base = self.rich_style
+        base = self.ground
         if self._message:
-            style = base + ink(self, f"hints--{self._style}")
+            style = self.style_of(f"hints--{self._style}")
             return Strip([Segment(" " + self.lines_at(width)[0], style)])
-        key_style = base + ink(self, "hints--key")
-        label_style = base + ink(self, "hints--label")
+        key_style, label_style = self.style_of("hints--key"), self.style_of("hints--label")
         segments = [Segment(" ", base)]
         for key, label, action in self._fitting(width - 1):
             click = Style.from_meta({"@click": action}) if action else Style.null()
