@@ -29,6 +29,7 @@ WHOLE = (
     "tui/test_hostile.py",
     "tui/test_screens.py",
     "tui/test_sizes.py",
+    "tui/test_themes.py",
 )
 """Files whose tests start programs or go round the whole dashboard: `make processes` runs them."""
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
