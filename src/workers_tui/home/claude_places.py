@@ -99,12 +99,10 @@ def claude_places(scope: Scope, project: Path, environ: Mapping[str, str]) -> Cl
 def find_claude(environ: Mapping[str, str]) -> Path | None:
     """Claude Code's program: WORKERS_CLAUDE_BIN, the search path, its usual places."""
     named = environ.get("WORKERS_CLAUDE_BIN")
-    if named:
-        path = Path(named).expanduser()
-        return path if path.is_file() else None
-    found = shutil.which("claude", path=environ.get("PATH"))
-    if found:
-        return Path(found)
+    wanted = str(Path(named).expanduser()) if named else "claude"
+    found = shutil.which(wanted, path=environ.get("PATH"))
+    if found or named:
+        return Path(found) if found else None
     home = Path.home()
     usual = (home / ".claude" / "local" / "claude", home / ".local" / "bin" / "claude")
     return next((path for path in usual if os.access(path, os.X_OK)), None)

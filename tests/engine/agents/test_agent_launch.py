@@ -13,8 +13,8 @@ from workers_tui.engine.agents.agent_launch import (
     arguments,
     ask_version,
     check_version,
+    claude_program,
     environment,
-    find_claude,
     overrides,
     prepare,
     settings,
@@ -153,7 +153,15 @@ def test_a_new_or_strange_version_passes(text: str) -> None:
 
 def test_a_missing_program_is_told() -> None:
     with pytest.raises(WrongUse, match="WORKERS_CLAUDE_BIN"):
-        find_claude({"PATH": "/nowhere"})
+        claude_program({"PATH": "/nowhere"})
     with pytest.raises(WrongUse, match="/nowhere/claude"):
-        find_claude({"WORKERS_CLAUDE_BIN": "/nowhere/claude"})
+        claude_program({"WORKERS_CLAUDE_BIN": "/nowhere/claude"})
     assert ask_version("/nowhere/claude", {}) == ""
+
+
+def test_a_program_in_its_usual_place_is_found_as_doctor_finds_it() -> None:
+    usual = Path.home() / ".local" / "bin" / "claude"
+    usual.parent.mkdir(parents=True)
+    usual.write_text("#!/bin/sh\n")
+    usual.chmod(0o755)
+    assert claude_program({"PATH": "/nowhere"}) == str(usual)

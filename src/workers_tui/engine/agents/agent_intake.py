@@ -10,7 +10,7 @@ import asyncio
 import uuid
 from dataclasses import dataclass, replace
 
-from workers_tui.engine.agents.agent_launch import find_claude
+from workers_tui.engine.agents.agent_launch import claude_program
 from workers_tui.engine.agents.agent_request import (
     AgentRequest,
     FollowUp,
@@ -105,7 +105,7 @@ class Intake:
     async def _ready(self) -> None:
         await self._parts.config.refresh()
         self._parts.config.usable()
-        find_claude(self._parts.environ)
+        claude_program(self._parts.environ)
 
     @property
     def _rules(self) -> AgentRules:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import platform
 import shlex
-import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Any
 
 from workers_tui.engine.agents.agent_sessions import Session, not_writable
 from workers_tui.engine.errors import WrongUse
+from workers_tui.home.claude_places import find_claude
 from workers_tui.home.files import make_private_dir, write_atomic
 
 PASSED_ON = (
@@ -78,17 +78,17 @@ class Launch:
         return self.directory / "append-system-prompt.txt"
 
 
-def find_claude(environ: Mapping[str, str]) -> str:
-    """The program. Raises WrongUse when it is not there."""
+def claude_program(environ: Mapping[str, str]) -> str:
+    """Claude Code's program. Raises WrongUse when it is not there."""
+    found = find_claude(environ)
+    if found is not None:
+        return str(found)
     said = environ.get("WORKERS_CLAUDE_BIN")
-    found = shutil.which(said or "claude", path=environ.get("PATH"))
-    if found is None:
-        where = f"WORKERS_CLAUDE_BIN names {said}, which" if said else "`claude`"
-        raise WrongUse(
-            f"{where} was not found: agents need Claude Code;"
-            " install it or set WORKERS_CLAUDE_BIN to its path"
-        )
-    return found
+    where = f"WORKERS_CLAUDE_BIN names {said}, which" if said else "`claude`"
+    raise WrongUse(
+        f"{where} was not found: agents need Claude Code; install it or set WORKERS_CLAUDE_BIN to "
+        "its path"
+    )
 
 
 def ask_version(program: str, environ: Mapping[str, str]) -> str:
