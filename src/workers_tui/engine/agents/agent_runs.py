@@ -12,7 +12,12 @@ import httpx
 
 from workers_tui.engine.agents.agent_clients import AgentClients
 from workers_tui.engine.agents.agent_intake import Intake, Plan
-from workers_tui.engine.agents.agent_launch import Launch, ask_version, check_version, find_claude
+from workers_tui.engine.agents.agent_launch import (
+    Launch,
+    ask_version,
+    check_version,
+    claude_program,
+)
 from workers_tui.engine.agents.agent_limits import Limits
 from workers_tui.engine.agents.agent_request import AgentRequest, FollowUp
 from workers_tui.engine.agents.agent_run import AgentRun, Trace
@@ -127,7 +132,7 @@ class Agents(Runs):
 
     async def _work(self, run: Running, job: Job, plan: Plan) -> None:
         parts = self._parts
-        program = find_claude(parts.environ)
+        program = claude_program(parts.environ)
         await self._check_version(program)
         gateway = await self._gateway()
         await parts.jobs.change(job.id, state=JobState.RUNNING, attempts=1)
