@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import socket
 import sys
 from pathlib import Path
 
 import httpx
 import pytest
 
-from workers_tui.cli.doctor import show
+from workers_tui.cli.common import Options
+from workers_tui.cli.doctor import port_check, show
 from workers_tui.engine.checks.check import Check
 from workers_tui.home.places import Home
 from workers_tui.simulator.scenario import scenario_of
@@ -62,6 +64,21 @@ async def test_doctor_prints_the_contract_and_a_fix_for_each_failure(
     for check in value["checks"]:
         assert set(check) == {"name", "ok", "detail", "fix"}
         assert check["ok"] or check["fix"]
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="this machine has none")
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_free_port_is_found_at_either_loopback_address(host: str, home: Home) -> None:
+    with socket.create_server((host, 0), family=family_of(host)) as taken:
+        port = taken.getsockname()[1]
+        held = port_check(home, Options(host=host, port=port))
+        assert (held.ok, "is held by another program" in held.detail) == (True, True)
+    free = port_check(home, Options(host=host, port=port))
+    assert (free.ok, free.detail) == (True, f"{host}:{port} is free")
+
+
+def family_of(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 def test_what_doctor_found_is_not_obeyed_by_the_terminal(

@@ -44,19 +44,21 @@ async def _checks(options: Options) -> list[Check]:
     try:
         async with open_engine(options, watch=False) as engine:
             checks += await check_engine(engine, local)
-            checks.append(_port(engine.home, options))
+            checks.append(port_check(engine.home, options))
     except WorkersError as error:
         checks.append(Check("engine", ok=False, detail=str(error), fix="mend what it names"))
     checks.append(_terminal())
     return checks
 
 
-def _port(home: Home, options: Options) -> Check:
+def port_check(home: Home, options: Options) -> Check:
+    """Who serves, or whether the port that would be taken is free."""
     other = find_other(home)
     if other is not None:
         said = f"{other.kind or 'server'} of pid {other.record.pid} at {other.record.url}"
         return Check("port", ok=True, detail=said)
-    with socket.socket() as probe:
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((options.host, options.port))
