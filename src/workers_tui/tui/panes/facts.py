@@ -51,13 +51,14 @@ Fact = tuple[str, str, str]
 
 
 def facts_of(job: Job, now: datetime) -> list[Fact]:
-    """The facts in the order in which they are asked for."""
+    """The facts in the order in which they are asked for: a small screen shows the first."""
     return [
         *_state(job, now),
-        *_asked(job, now),
-        *_choice(job),
+        *_time(job, now),
         *_money(job),
+        *_choice(job),
         *_sent(job),
+        *_asked(job, now),
         *_agent(job),
     ]
 
@@ -78,12 +79,15 @@ def _state(job: Job, now: datetime) -> Iterator[Fact]:
     yield "task", " ".join(safe.clean(job.task).split()), ""
 
 
-def _asked(job: Job, now: datetime) -> Iterator[Fact]:
-    yield "asked by", safe.one_line(job.client or words.UNKNOWN), ""
-    yield "at", words.moment(job.created_at, now), ""
+def _time(job: Job, now: datetime) -> Iterator[Fact]:
     seconds = marks.elapsed(job, now)
     if seconds is not None:
         yield "took" if job.state.ended else "runs", _took(job, seconds), ""
+
+
+def _asked(job: Job, now: datetime) -> Iterator[Fact]:
+    yield "asked by", safe.one_line(job.client or words.UNKNOWN), ""
+    yield "at", words.moment(job.created_at, now), ""
     if job.project:
         yield "project", safe.one_line(job.project), ""
     if job.session:
@@ -111,18 +115,18 @@ def _choice(job: Job) -> Iterator[Fact]:
 
 
 def _money(job: Job) -> Iterator[Fact]:
-    usage = job.usage
-    if usage.input or usage.output:
-        cached = f" ({words.count(usage.cached)} cached)" if usage.cached else ""
-        thought = f" ({words.count(usage.reasoning)} reasoning)" if usage.reasoning else ""
-        yield "tokens", f"{words.count(usage.input)} in{cached}", ""
-        yield "", f"{words.count(usage.output)} out{thought}", ""
     if job.cost is not None:
         yield "cost", words.cost(job.cost), "strong"
         yield "", SOURCES[job.cost.source], "dim"
         yield from _list_price(job.cost)
     elif job.estimate_pico:
         yield "held", f"{words.money(job.estimate_pico)} at most", ""
+    usage = job.usage
+    if usage.input or usage.output:
+        cached = f" ({words.count(usage.cached)} cached)" if usage.cached else ""
+        thought = f" ({words.count(usage.reasoning)} reasoning)" if usage.reasoning else ""
+        yield "tokens", f"{words.count(usage.input)} in{cached}", ""
+        yield "", f"{words.count(usage.output)} out{thought}", ""
 
 
 def _list_price(cost: Cost) -> Iterator[Fact]:
