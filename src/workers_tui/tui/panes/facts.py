@@ -125,8 +125,8 @@ def _money(job: Job) -> Iterator[Fact]:
     if usage.input or usage.output:
         cached = f" ({words.count(usage.cached)} cached)" if usage.cached else ""
         thought = f" ({words.count(usage.reasoning)} reasoning)" if usage.reasoning else ""
-        yield "tokens", f"{words.count(usage.input)} in{cached}", ""
-        yield "", f"{words.count(usage.output)} out{thought}", ""
+        came = f"{words.count(usage.output)} out{thought}"
+        yield "tokens", f"{words.count(usage.input)} in{cached}, {came}", ""
 
 
 def _list_price(cost: Cost) -> Iterator[Fact]:
