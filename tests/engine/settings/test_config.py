@@ -216,6 +216,17 @@ async def test_a_first_start_on_a_full_disk_leaves_no_litter(
     assert not [path for path in home.config.iterdir() if path.name.startswith(".models.json.")]
 
 
+async def test_edits_of_several_programs_at_once_all_count(home: Home) -> None:
+    tiers = {f"t{number}": {"model": "m"} for number in range(12)}
+    home.models_json.write_text(json.dumps({"tiers": tiers}))
+    programs = [(await opened(home))[0] for _ in tiers]
+    await asyncio.gather(
+        *(one.set_tier(name, use="new") for one, name in zip(programs, tiers, strict=True))
+    )
+    saved = json.loads(home.models_json.read_text())["tiers"]
+    assert [tier.get("use") for tier in saved.values()] == ["new"] * len(tiers)
+
+
 @pytest.mark.parametrize("usd", ["-1", "1000001", "1e9999", "1e999999999"])
 async def test_a_cap_beyond_all_reason_is_wrong_use(home: Home, usd: str) -> None:
     home.models_json.write_text(GOOD)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -108,6 +109,13 @@ def test_the_board_never_has_a_key(home: Home) -> None:
     view = board.get(Key(Topic.PROVIDER, "openrouter"))
     assert view.has_key
     assert "sk-secret" not in repr(view)
+
+
+def test_keys_that_are_kept_at_once_are_all_kept(home: Home) -> None:
+    names = [f"p{number}" for number in range(12)]
+    with ThreadPoolExecutor(len(names)) as pool:
+        list(pool.map(lambda name: save_key(home, name, f"key-{name}"), names))
+    assert read_keys(home) == {name: f"key-{name}" for name in names}
 
 
 def test_keys_are_kept_for_the_user_alone(home: Home) -> None:

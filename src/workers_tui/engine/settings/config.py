@@ -30,7 +30,7 @@ from workers_tui.engine.settings.settings import (
     parse,
 )
 from workers_tui.home.assets import asset
-from workers_tui.home.files import PRIVATE_FILE, make_private_dir, write_atomic
+from workers_tui.home.files import PRIVATE_FILE, in_turn, make_private_dir, write_atomic
 from workers_tui.home.places import Home
 
 __all__ = [
@@ -171,6 +171,13 @@ class ConfigFile:
 
     def _edit_file(self, change: Callable[[dict[str, Any]], None]) -> None:
         try:
+            with in_turn(self.path.parent):
+                self._change_text(change)
+        except OSError as error:
+            raise ConfigError(f"{self.path.name} cannot be saved: {error.strerror}") from error
+
+    def _change_text(self, change: Callable[[dict[str, Any]], None]) -> None:
+        try:
             raw = self.path.read_bytes()
             text = raw.removeprefix(BOM).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -178,13 +185,9 @@ class ConfigFile:
         parse(text, self.path)
         new = change_json(text, change)
         parse(new, self.path)
-        if new == text:
-            return
-        bom = BOM if raw.startswith(BOM) else b""
-        try:
+        if new != text:
+            bom = BOM if raw.startswith(BOM) else b""
             write_atomic(self.path, bom + new.encode())
-        except OSError as error:
-            raise ConfigError(f"{self.path.name} cannot be saved: {error.strerror}") from error
 
     async def set_cap(self, usd: Decimal | None) -> Decimal | None:
         """Set the daily cap; None takes it away. Returns the cap before, for undo.

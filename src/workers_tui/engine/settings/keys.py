@@ -6,7 +6,7 @@ import json
 
 from workers_tui.engine.errors import ConfigError, WrongUse
 from workers_tui.engine.settings.names import nearest_words
-from workers_tui.home.files import read_json, write_atomic
+from workers_tui.home.files import in_turn, read_json, write_atomic
 from workers_tui.home.places import Home
 
 
@@ -24,20 +24,25 @@ def save_key(home: Home, provider: str, key: str | None) -> None:
     Raises WrongUse for what is no key, ConfigError when the file is broken or
     cannot be written: what stands in it is never thrown away.
     """
+    try:
+        with in_turn(home.config):
+            keys = _changed(home, provider, key)
+            write_atomic(home.keys_json, json.dumps(keys, indent=2) + "\n", mode=0o600)
+    except OSError as error:
+        raise ConfigError(f"{home.keys_json} cannot be saved: {error.strerror}") from error
+
+
+def _changed(home: Home, provider: str, key: str | None) -> dict[str, str]:
+    """The keys as they shall be. Raises WrongUse and ConfigError."""
     keys = read_keys(home)
     if not keys and home.keys_json.exists() and not isinstance(read_json(home.keys_json), dict):
         raise ConfigError(f"{home.keys_json} is not a JSON object; mend it or move it away first")
     if key is not None:
-        keys[provider] = clean_key(key)
-    elif provider in keys:
-        del keys[provider]
-    else:
+        return {**keys, provider: clean_key(key)}
+    if provider not in keys:
         known = ", ".join(nearest_words(provider, keys)) or "none"
         raise WrongUse(f"no key is kept for {provider!r}; kept: {known}")
-    try:
-        write_atomic(home.keys_json, json.dumps(keys, indent=2) + "\n", mode=0o600)
-    except OSError as error:
-        raise ConfigError(f"{home.keys_json} cannot be saved: {error.strerror}") from error
+    return {name: kept for name, kept in keys.items() if name != provider}
 
 
 def clean_key(key: str) -> str:
