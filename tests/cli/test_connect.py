@@ -115,6 +115,7 @@ def test_on_a_terminal_each_part_is_asked_for(
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: next(answers))
     assert main(["connect"]) == 0
+    assert "`workers-tui connect --remove` takes it all back" in capsys.readouterr().out
     assert (desk / ".claude" / "CLAUDE.md").exists()
     assert not (desk / ".claude" / "settings.json").exists()
 

@@ -29,6 +29,13 @@ from workers_tui.home.connection_plan import (
 from workers_tui.home.places import Home
 from workers_tui.home.server_record import ensure_token, read_record
 
+INTRODUCTION = """\
+This makes workers-tui known to Claude Code. Nothing changes before you have seen it,
+and `workers-tui connect --remove` takes it all back. Three parts are up to you:"""
+MAY_CALL = "1. May Claude call workers without asking you each time?"
+HOOKS = "2. Install hooks, which keep large files out of Claude's context and tell it the rules?"
+RULES = "3. Add the rules to CLAUDE.md, too?"
+
 
 @click.command()
 @click.option(
@@ -73,11 +80,13 @@ def connect(  # noqa: PLR0913 - one per option
         elif remove:
             plans = plan_remove_everywhere(project, home, environ)
         else:
+            if asks:
+                click.echo(INTRODUCTION)
             wanted = Wanted(
                 _server(options, home, environ, http=http),
-                permissions=_part(permissions, "Let Claude use the tools without asking?", asks),
-                hooks=_part(hooks, "Install the hooks (large reads, rules, savings)?", asks),
-                rules=_part(rules, "Add the delegation rules to CLAUDE.md?", asks),
+                permissions=_part(permissions, MAY_CALL, asks),
+                hooks=_part(hooks, HOOKS, asks),
+                rules=_part(rules, RULES, asks),
             )
             plans = [plan_connect(Scope(scope or Scope.USER), project, wanted, environ)]
         show(plans, claude, remove=remove, diffs=dry_run)
@@ -85,7 +94,7 @@ def connect(  # noqa: PLR0913 - one per option
         if dry_run or not needed:
             return
         if asks:
-            click.confirm("Do this?", default=True, abort=True)
+            click.confirm("Make these changes?", default=True, abort=True)
         for plan in needed:
             (undo if remove else apply)(plan, home, claude, environ)
     except Unusable as error:
