@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 from tests.tui.conftest import Desk, Open
-from tests.tui.fakes import FakeEngine, StillClock
+from tests.tui.fakes import NOON, FakeEngine, StillClock, make_job
 
-from workers_tui.engine.board import Board
+from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.checks.local_servers import LocalServer
 from workers_tui.engine.errors import ConfigError
 from workers_tui.engine.events import Events
+from workers_tui.engine.jobs.job import Job
 from workers_tui.engine.settings.config import ConfigFile
+from workers_tui.engine.settings.providers import ProviderView
 from workers_tui.home.places import Home
 from workers_tui.tui import local_server
+from workers_tui.tui.panes.frame import Frame
+from workers_tui.tui.screens.dashboard import DashboardScreen
 from workers_tui.tui.screens.first_steps import FirstSteps
 
 OLLAMA = LocalServer("ollama", "Ollama", "http://127.0.0.1:11434/v1", ("qwen3:8b",))
@@ -56,6 +61,49 @@ async def test_nothing_found_nothing_added(desk: Open, engine: FakeEngine) -> No
         await d.press("m")
         assert "The demo connects nothing" in d.footer
         assert engine.config.raw["tiers"] == {}
+
+
+async def test_the_first_run_gives_way_to_the_first_job_of_a_client(
+    desk: Open, engine: FakeEngine
+) -> None:
+    async with desk(demo=False) as d:
+        await d.until(lambda: isinstance(d.app.screen, FirstSteps))
+        await d.until(lambda: "A key for a provider" in d.text("#steps"))
+        engine.put(make_job("here1", created_at=NOON, client="dashboard"))
+        await d.press("k")
+        await d.until(lambda: d.app.screen.query_one("Footer").has_class("-prompts"))
+        engine.put(make_job("them1", created_at=NOON))
+        await d.settled()
+        assert isinstance(d.app.screen, FirstSteps)
+        await d.press("escape")
+        engine.put(make_job("them2", created_at=NOON))
+        await d.until(lambda: isinstance(d.app.screen, DashboardScreen))
+
+
+async def test_it_says_which_tier_is_awaited_and_when_all_is_done(
+    desk: Open, engine: FakeEngine
+) -> None:
+    answer = asyncio.Event()
+    ended = engine.ended
+
+    async def later(job_id: str) -> Job:
+        await answer.wait()
+        return await ended(job_id)
+
+    engine.ended = later  # type: ignore[method-assign]
+    async with desk() as d:
+        await open_steps(d, FirstSteps(nothing_here))
+        await d.press("t")
+        await d.until(lambda: "fast      ▶ its answer is awaited" in d.text("#steps"))
+        assert "esc skips" in d.app.screen.query_one(Frame).title
+        ready = ProviderView(
+            "openrouter", "https://one.example", has_key=True, paused=None, loopback=False
+        )
+        engine.board.put(Key(Topic.PROVIDER, "openrouter"), ready)
+        answer.set()
+        await d.until(lambda: "awaited" not in d.text("#steps"))
+        assert "✓  The tiers tried" in d.text("#steps")
+        assert "esc shows the dashboard" in d.app.screen.query_one(Frame).title
 
 
 async def test_connecting_shows_the_plan_and_asks(

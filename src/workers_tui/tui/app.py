@@ -165,7 +165,7 @@ class DashboardApp(App[int], inherit_bindings=False):
     def _show_first_steps(self) -> None:
         from workers_tui.tui.screens.first_steps import FirstSteps  # the first run only
 
-        self.push_screen(FirstSteps())
+        self.push_screen(FirstSteps(first_run=True))
 
     def _cannot_start(self, why: str) -> None:
         log.error("the engine could not start: %s", why)

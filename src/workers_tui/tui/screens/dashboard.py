@@ -28,6 +28,7 @@ from workers_tui.tui.panes.output import Output
 from workers_tui.tui.panes.savings import SavingsView
 from workers_tui.tui.panes.tiers import TierList
 from workers_tui.tui.rates import Rates
+from workers_tui.tui.screens.face import CLIENT
 from workers_tui.tui.screens.left_column import LeftColumn
 from workers_tui.tui.screens.moves import Moves
 from workers_tui.tui.screens.right_column import RightColumn
@@ -208,7 +209,7 @@ class DashboardScreen(LeftColumn, RightColumn, SettingsVerbs, Moves):
             task = await self.prompt("task for a worker:")
             if not task or not task.strip() or self.engine is None:
                 return
-            origin = Origin(roots=(self.dashboard.folder,), client="dashboard")
+            origin = Origin(roots=(self.dashboard.folder,), client=CLIENT)
             request = CallRequest(task=task.strip())
             job = await self.attempt(self.engine.delegate(request, origin))
             if job is not None:

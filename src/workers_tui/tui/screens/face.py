@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 WIDE = 120
 """Columns from which there are two panes beside each other."""
 
+CLIENT = "dashboard"
+"""The client whose jobs are those from here."""
+
 LAST_HINTS = ("help", "leave")
 
 EDIT_HINTS: tuple[Hint, ...] = (("enter", "save", ""), ("esc", "back", ""))

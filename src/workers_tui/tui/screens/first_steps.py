@@ -1,6 +1,7 @@
 """The first run in three short steps: a key, the tiers tried, Claude Code connected.
 
 Each step says how it stands and which key does it. Skippable; not shown again.
+The first run's leave by themselves once a client hands over a job.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from textual import work
@@ -18,18 +19,22 @@ from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.errors import WorkersError
 from workers_tui.engine.jobs.job import CallRequest, Origin
 from workers_tui.home.connection_plan import Unusable
-from workers_tui.tui import connecting, local_server, safe, words
+from workers_tui.tui import connecting, local_server, words
 from workers_tui.tui.key_queue import asks
 from workers_tui.tui.keymap import bindings
-from workers_tui.tui.lines import Row, row
+from workers_tui.tui.panes import steps
 from workers_tui.tui.panes.frame import Frame
 from workers_tui.tui.panes.prose import Prose
+from workers_tui.tui.panes.steps import Tried
+from workers_tui.tui.screens.face import CLIENT
 from workers_tui.tui.screens.moves import Moves
 from workers_tui.tui.screens.settings_verbs import TEST_TASK, TEST_TOKENS, SettingsVerbs
 
 if TYPE_CHECKING:
+    from workers_tui.engine.board import ServerView
     from workers_tui.engine.calls.tiers import TierView
     from workers_tui.engine.checks.local_servers import LocalServer
+    from workers_tui.engine.jobs.job import Job
 
 Find = Callable[[], Awaitable[Sequence["LocalServer"]]]
 
@@ -42,23 +47,19 @@ async def find_here() -> Sequence[LocalServer]:
     return await find_local_servers()
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """How a tier's test went."""
-
-    worked: bool
-    said: str
-
-
 class FirstSteps(SettingsVerbs, Moves):
     """Three steps on one screen."""
 
     BINDINGS = bindings("type_key", "add_server", "try_tiers", "connect", "undo", "back")
 
-    def __init__(self, find: Find = find_here) -> None:
+    def __init__(self, find: Find = find_here, *, first_run: bool = False) -> None:
         super().__init__()
         self._find = find
+        self._first_run = first_run
         self._tried: dict[str, Tried] = {}
+        self._trying = ""
+        """The tier that is asked now."""
+        self._opened_at: datetime | None = None
         self._found: list[LocalServer] = []
         self._planned: list[str] = []
         """What connecting would change, while it is asked about."""
@@ -69,8 +70,8 @@ class FirstSteps(SettingsVerbs, Moves):
 
     def opened(self) -> None:
         """Seen once is enough."""
+        self._opened_at = self.now
         self.dashboard.memory.remember(first_steps_shown=True)
-        self.query_one(Frame).tell("three, then it runs by itself", note=[("esc", "key"), " skips"])
         self.query_one(Prose).focus()
         self._look_around()
 
@@ -89,81 +90,46 @@ class FirstSteps(SettingsVerbs, Moves):
         if topics & {Topic.PROVIDER, Topic.SERVER, Topic.TIER}:
             self._lay_out()
             self.update_hints()
+        if self._first_run and Topic.JOB in topics and self._handed_over():
+            self.dismiss(None)
+
+    def _handed_over(self) -> bool:
+        """Whether somebody else's job came meanwhile; what is typed or asked here goes first."""
+        board, since = self.board, self._opened_at
+        if board is None or since is None or self.busy:
+            return False
+        names = board.names(Topic.JOB)
+        jobs: list[Job | None] = [board.get(Key(Topic.JOB, name)) for name in names]
+        return any(job and job.client != CLIENT and job.created_at >= since for job in jobs)
 
     def _lay_out(self) -> None:
-        rows = [row(), *self._key(), row(), *self._tiers(), row(), *self._client()]
+        ready, names, clients = self._ready(), self._names(), self._clients()
+        offered = [one.told for one in self._offered()]
+        rows = [
+            *steps.key(ready, offered),
+            *steps.tiers(names, self._tried, self._trying),
+            *steps.client(clients, self._planned),
+        ]
         for text in self.query(Prose):  # none while the screen is taken down
             text.say(rows)
+        done = ready and steps.all_work(names, self._tried) and clients
+        leaves = " shows the dashboard" if done else " skips"
+        for frame in self.query(Frame):
+            frame.tell("three, then it runs by itself", note=[("esc", "key"), leaves])
 
-    def _key(self) -> list[Row]:
+    def _ready(self) -> list[str]:
+        """Providers that there is a key for."""
         board = self.board
-        views = (
-            [board.get(Key(Topic.PROVIDER, name)) for name in board.names(Topic.PROVIDER)]
-            if board
-            else []
-        )
-        ready = [view.name for view in views if view.has_key]
-        rows = [_step(1, "A key for a provider", done=bool(ready))]
-        if ready:
-            rows.append(_line(f"There is one for {', '.join(map(safe.one_line, ready))}."))
-        else:
-            rows.append(
-                row(
-                    ("     "),
-                    ("k", "key"),
-                    (" types one for OpenRouter; it stays in a file that only you can read.", ""),
-                )
-            )
-            rows.append(
-                _line("Or in another terminal: workers-tui login, which asks in the browser.")
-            )
-        rows += [_line(f"Found here: {safe.one_line(one.told)}.") for one in self._offered()]
-        if self._offered():
-            rows.append(
-                row("     ", ("l", "key"), (" adds it as a tier; it costs nothing. ", ""), _UNDO)
-            )
-        return rows
+        names = board.names(Topic.PROVIDER) if board else []
+        views = [board.get(Key(Topic.PROVIDER, name)) for name in names] if board else []
+        return [view.name for view in views if view.has_key]
 
-    def _tiers(self) -> list[Row]:
-        board = self.board
-        names = board.names(Topic.TIER) if board else []
-        worked = bool(names) and all(
-            name in self._tried and self._tried[name].worked for name in names
-        )
-        rows = [_step(2, "The tiers tried", done=worked)]
-        rows.append(
-            row(
-                "     ",
-                ("t", "key"),
-                (f" sends one short call to each of {len(names)}; it costs well below a cent.", ""),
-            )
-        )
-        for name, tried in self._tried.items():
-            mark, style = ("✓", "good") if tried.worked else ("✗", "warn")
-            rows.append(
-                row(
-                    f"     {safe.fit(safe.one_line(name), 10)}",
-                    (f"{mark} ", style),
-                    (safe.one_line(tried.said), ""),
-                )
-            )
-        return rows
+    def _names(self) -> list[str]:
+        return self.board.names(Topic.TIER) if self.board else []
 
-    def _client(self) -> list[Row]:
-        server = self.board.get(Key(Topic.SERVER)) if self.board else None
-        clients = server.clients if server is not None else 0
-        rows = [_step(3, "Claude Code connected", done=clients > 0)]
-        if clients:
-            connected = words.plural(clients, "client")
-            rows.append(_line(f"{connected} connected. Ask Claude to delegate something."))
-        else:
-            rows.append(
-                row("     ", ("m", "key"), (" registers with it; shows first what it changes.", ""))
-            )
-            rows.append(_line("Or in another terminal: workers-tui connect."))
-            rows.append(_line("Then start Claude Code anew; this line notices."))
-        rows += [row("       ", (safe.one_line(line), "")) for line in self._planned]
-        return rows
+    def _clients(self) -> int:
+        server: ServerView | None = self.board.get(Key(Topic.SERVER)) if self.board else None
+        return server.clients if server is not None else 0
 
     @work(group="look", exclusive=True)
     async def _look_around(self) -> None:
@@ -205,7 +171,7 @@ class FirstSteps(SettingsVerbs, Moves):
             planned = await asyncio.to_thread(connecting.plan, folder, environ)
             self._planned = connecting.in_words(planned)
             if not planned.needed:
-                self.say("It is registered already. Start Claude Code anew.")
+                self.say("It is registered already. Start a new Claude Code session.")
                 return
             self._lay_out()
             if await self.ask("change these files?"):
@@ -242,9 +208,13 @@ class FirstSteps(SettingsVerbs, Moves):
         if engine is None:
             return
         self._tried.clear()
-        for name in engine.board.names(Topic.TIER):
-            self.say(f"Trying {name}.")
-            self._tried[name] = await self._try(name)
+        try:
+            for name in self._names():
+                self._trying = name
+                self._lay_out()
+                self._tried[name] = await self._try(name)
+        finally:
+            self._trying = ""
             self._lay_out()
 
     async def _try(self, tier: str) -> Tried:
@@ -253,22 +223,10 @@ class FirstSteps(SettingsVerbs, Moves):
             return Tried(worked=False, said="the engine is gone")
         request = CallRequest(task=TEST_TASK, tier=tier, max_tokens=TEST_TOKENS)
         try:
-            job = await engine.delegate(request, Origin(roots=(), client="dashboard"))
+            job = await engine.delegate(request, Origin(roots=(), client=CLIENT))
             ended = await engine.ended(job.id)
         except WorkersError as error:
             return Tried(worked=False, said=str(error))
         if ended.error:
             return Tried(worked=False, said=ended.error)
         return Tried(worked=True, said=f"{words.took(ended.ms or 0)}, {words.cost(ended.cost)}")
-
-
-def _step(number: int, title: str, *, done: bool) -> Row:
-    mark = ("✓", "good") if done else (str(number), "key")
-    return row("  ", mark, "  ", (title, "strong"))
-
-
-_UNDO = ("u undoes it.", "dim")
-
-
-def _line(text: str) -> Row:
-    return row(("     " + text, "dim"))

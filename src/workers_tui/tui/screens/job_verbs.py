@@ -14,7 +14,7 @@ from workers_tui.home.files import write_atomic
 from workers_tui.tui import marks, pager, words
 from workers_tui.tui.key_queue import asks
 from workers_tui.tui.keymap import bindings
-from workers_tui.tui.screens.face import Face
+from workers_tui.tui.screens.face import CLIENT, Face
 
 JOB_DEEDS = (
     "accept", "reject", "cancel", "rerun", "rerun_on", "follow_up", "pager", "copy", "save",
@@ -139,7 +139,7 @@ class JobVerbs(Face):
         if self.engine is None:
             return
         roots = (Path(job.project),) if job.project else (self.dashboard.folder,)
-        origin = Origin(roots=roots, project=job.project, session=job.session, client="dashboard")
+        origin = Origin(roots=roots, project=job.project, session=job.session, client=CLIENT)
         request = FollowUp(target=job.id, prompt=task)
         again = await self.attempt(self.engine.agents.followup(request, origin))
         if again is not None:

@@ -47,9 +47,13 @@ class LastLine(Screen[None]):
 
     def tell_on(self) -> None:
         """Show the next of the news, unless something is in front or being asked."""
-        busy = self._typing or self.query_one(Footer).busy
-        if self._told and not busy and self.app.screen is self:
+        if self._told and not self.busy and self.app.screen is self:
             self._show(*self._told.popleft(), TOLD_FOR)
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being typed or asked."""
+        return bool(self._typing) or self.query_one(Footer).busy
 
     def _show(self, text: str, style: str, seconds: float) -> None:
         self.query_one(Footer).show_message(safe.one_line(text), style)

@@ -15,7 +15,7 @@ from workers_tui.engine.money import from_usd, to_usd
 from workers_tui.tui import words
 from workers_tui.tui.key_queue import asks
 from workers_tui.tui.panes.header import Header
-from workers_tui.tui.screens.face import Face
+from workers_tui.tui.screens.face import CLIENT, Face
 
 if TYPE_CHECKING:
     from workers_tui.engine.calls.tiers import TierView
@@ -103,7 +103,7 @@ class SettingsVerbs(Face):
         if engine is None or tier is None:
             self.say("No tier is selected." if engine else "The engine is still starting.")
             return
-        origin = Origin(roots=(), client="dashboard")
+        origin = Origin(roots=(), client=CLIENT)
         request = CallRequest(task=TEST_TASK, tier=tier.name, max_tokens=TEST_TOKENS)
         job = await self.attempt(engine.delegate(request, origin))
         if job is None:
