@@ -44,3 +44,14 @@ async def test_pieces_give_the_rows_of_the_whole_and_only_the_end_is_kept(desk: 
             pane.add_text("a line of text\n" * 1_000)
         assert pane.row_count * 15 <= output.KEPT * 3 // 2
         assert "a line of text" in lines_of(pane)
+
+
+async def test_why_there_is_no_text_is_said_whole_at_every_width(desk: Open) -> None:
+    why = "openrouter cannot be reached at 127.0.0.1:9; is it running, is the address right?"
+    async with desk() as d:
+        pane = d.app.screen.query_one(Output)
+        pane.explain([((f" {why}", ""),)])
+        for width in (124, 72, 90):
+            await d.pilot.resize_terminal(width, 34)
+            await d.settled()
+            assert " ".join(lines_of(pane).split()) == why

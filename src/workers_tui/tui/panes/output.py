@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from workers_tui.tui import safe
 from workers_tui.tui.lines import LineView, Row
+from workers_tui.tui.panes.prose import fold
 
 KEPT = 200_000
 """Characters kept at most."""
@@ -28,18 +29,20 @@ class Output(LineView):
         """The number of that row."""
         self._width = 0
         self._notes: tuple[Row, ...] = ()
+        self._folded: list[Row] = []
+        """The notes at the present width."""
         self._growing = False
         self.following = True
 
     @property
     def row_count(self) -> int:
         """Rows of text, or of the words that stand for none."""
-        return len(self._wrapped) if self._text else len(self._notes)
+        return len(self._wrapped) if self._text else len(self._folded)
 
     def row_at(self, index: int) -> Row:
         """One row of wrapped text."""
         if not self._text:
-            return self._notes[index]
+            return self._folded[index]
         text = self._wrapped[index]
         if self._growing and index == len(self._wrapped) - 1:
             return ((" ", ""), (text, ""), ("▌", "run"))
@@ -86,6 +89,7 @@ class Output(LineView):
         said = tuple(notes)
         if said != self._notes or self._text:
             self._notes = said
+            self._fold()
             self._text, self._wrapped = "", []
             self._last_start = self._last_row = 0
             self._growing = False
@@ -97,6 +101,7 @@ class Output(LineView):
         """The width changed: wrap again and keep the tail in sight."""
         if self.row_width != self._width:
             self._wrap_all()
+            self._fold()
             self.redraw_all()
         super().on_resize()
         if self.following and self._growing:
@@ -112,6 +117,9 @@ class Output(LineView):
         self.following = follow
         if follow:
             self.scroll_to(y=self.row_count, animate=False, force=True)
+
+    def _fold(self) -> None:
+        self._folded = [line for note in self._notes for line in fold(note, self.row_width)]
 
     def _wrap_all(self) -> None:
         self._width = self.row_width
