@@ -5,7 +5,7 @@ set -u
 cd "$(dirname "$0")/../.."
 place="$PWD/.cache/peers"
 mkdir -p "$place"
-wanted="2026-11 claude-code@2.1.197 aimock@1.43.0 inspector@2.12.0 conformance@0.1.16 node@24.19.0"
+wanted="2026-11 claude-code@2.1.197 aimock@1.43.0 inspector@2.12.0 conformance@0.1.16 ccusage@20.0.24 node@24.19.0"
 if [ "$(cat "$place/installed" 2>/dev/null)" = "$wanted" ]; then
   exit 0
 fi
@@ -23,6 +23,7 @@ if command -v npm >/dev/null; then
   npm_install @copilotkit/aimock@1.43.0
   npm_install @modelcontextprotocol/inspector@2.12.0
   npm_install @modelcontextprotocol/conformance@0.1.16
+  npm_install ccusage@20.0.24
 else
   echo "peers: npm is not installed; its peers are skipped"
   missing=1

@@ -21,6 +21,7 @@ VARIABLES = {
     "mcp-inspector": "PEER_INSPECTOR",
     "conformance": "PEER_CONFORMANCE",
     "node": "PEER_NODE",
+    "ccusage": "PEER_CCUSAGE",
 }
 # Read now: the tests' own environment is cleaned of such names.
 NAMED = {name: os.environ.get(variable) for name, variable in VARIABLES.items()}
