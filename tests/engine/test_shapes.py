@@ -141,6 +141,25 @@ async def test_gate_json_is_written_when_its_answer_changes(home: Home) -> None:
         assert json.loads(home.gate_json.read_text())["tiers"] == []
 
 
+async def test_gate_json_is_written_once_the_disk_takes_it_again(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    async with engine_over(home) as (engine, _):
+        home.gate_json.unlink(missing_ok=True)
+        gate = GateFile(home, engine.board, lambda: engine.config.settings, engine.events)
+        with monkeypatch.context() as patch:
+            patch.setattr("workers_tui.engine.gate_file.write_gate", full)
+            await gate.refresh()
+            await gate.refresh()
+        told = [event for event in engine.events.since(0) if "gate.json cannot" in event.text]
+        assert len(told) == 1
+        await gate.refresh()
+        assert home.gate_json.exists()
+
+
 async def test_what_fails_in_the_background_is_told() -> None:
     board = Board()
     events = Events(board, SystemClock())

@@ -29,6 +29,7 @@ class GateFile:
         self._settings = settings
         self._events = events
         self._written: Gate | None = None
+        self._trouble = ""
 
     async def follow(self) -> None:
         """Write at once and after each change; runs until cancelled."""
@@ -50,9 +51,15 @@ class GateFile:
         try:
             await asyncio.to_thread(write_gate, self._home, gate)
         except OSError as error:
-            text = f"{self._home.gate_json} cannot be written: {error.strerror or error}"
-            self._events.tell("config", text, level=Level.WARNING)
-        self._written = gate
+            self._complain(f"{self._home.gate_json} cannot be written: {error.strerror or error}")
+        else:
+            self._written, self._trouble = gate, ""
+
+    def _complain(self, trouble: str) -> None:
+        """Once; it is tried again at every change on the board."""
+        if trouble != self._trouble:
+            self._events.tell("config", trouble, level=Level.WARNING)
+        self._trouble = trouble
 
     def gate(self) -> Gate:
         """The answer as the board has it now."""

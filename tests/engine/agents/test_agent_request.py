@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from workers_tui.engine.agents.agent_account import UNBOUNDED, read_head
 from workers_tui.engine.agents.agent_request import (
     MODES,
     AgentRequest,
@@ -111,3 +113,10 @@ def test_a_directory_that_cannot_be_looked_at_is_told(tmp_path: Path, asked: str
     with pytest.raises(WrongUse) as caught:
         directory_for(asked, [tmp_path])
     assert len(str(caught.value)) < 6500
+
+
+@pytest.mark.parametrize("most", [True, False, 0, -1, 2.5, "9", None])
+def test_a_limit_that_is_no_number_bounds_nothing(most: object) -> None:
+    body = {"model": "m", "messages": [], "max_tokens": most}
+    assert read_head(json.dumps(body).encode(), {}).max_tokens == UNBOUNDED
+    assert read_head(json.dumps({**body, "max_tokens": 9}).encode(), {}).max_tokens == 9

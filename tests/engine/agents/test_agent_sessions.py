@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -63,6 +64,27 @@ def test_steps_survive_with_their_money_and_a_torn_line_costs_one(sessions: Sess
         file.write('{"number": 4, "at": "20')
     assert sessions.trace(one.id, "k7fab") == steps
     assert sessions.trace(one.id, "other") == []
+
+
+def test_a_session_that_another_engine_sweeps_meanwhile_ends_no_sweep(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for one in (session(), session()):
+        sessions.keep(one)
+        os.utime(sessions.directory(one.id), (0, 0))
+    is_dir = Path.is_dir
+    seen: list[str] = []
+
+    def gone_after_a_look(path: Path) -> bool:
+        found = is_dir(path)
+        if path.name.count("-") == 4:
+            seen.append(path.name)
+            if len(seen) == 1:
+                shutil.rmtree(path)
+        return found
+
+    monkeypatch.setattr(Path, "is_dir", gone_after_a_look)
+    assert sessions.sweep(NOW) == [seen[1]]
 
 
 def test_old_sessions_are_swept_and_nothing_else(sessions: Sessions) -> None:

@@ -57,7 +57,7 @@ def read_head(body: bytes, headers: Mapping[str, str]) -> Head:
     most = raw.get("max_tokens")
     return Head(
         raw["model"],
-        most if isinstance(most, int) and most > 0 else UNBOUNDED,
+        most if type(most) is int and most > 0 else UNBOUNDED,  # `true` is no number
         len(messages),
         len(body),
         raw.get("stream") is True,

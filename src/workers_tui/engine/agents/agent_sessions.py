@@ -6,6 +6,7 @@ session id, with a config directory that holds no key, and one trace per job.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import uuid
@@ -95,9 +96,10 @@ class Sessions:
         oldest = (now - timedelta(days=keep_days)).timestamp()
         gone = []
         for place in self._agents.glob("*-*-*-*-*"):
-            if place.is_dir() and place.stat().st_mtime < oldest:
-                shutil.rmtree(place, ignore_errors=True)
-                gone.append(place.name)
+            with contextlib.suppress(OSError):  # another engine sweeps, too
+                if place.is_dir() and place.stat().st_mtime < oldest:
+                    shutil.rmtree(place, ignore_errors=True)
+                    gone.append(place.name)
         return gone
 
 

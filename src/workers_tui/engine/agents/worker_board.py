@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from datetime import UTC
 
 from workers_tui.engine.agents.identities import Identities
 from workers_tui.engine.agents.identity import Identity, WorkerView, view_of
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.calls.parts import Parts
+from workers_tui.engine.errors import StoreError
 
 MONTH_JOBS = 1000
 LOOK_EVERY = 3.0
@@ -33,8 +35,11 @@ class WorkerBoard:
         while True:
             now = await asyncio.to_thread(self._identities.stamp)
             if now != known:
-                known = now
-                await self.show()
+                with contextlib.suppress(
+                    StoreError
+                ):  # tried again at the next look
+                    await self.show()
+                    known = now
             await self._parts.clock.sleep(LOOK_EVERY)
 
     async def show(self) -> None:
