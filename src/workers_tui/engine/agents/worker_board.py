@@ -35,9 +35,7 @@ class WorkerBoard:
         while True:
             now = await asyncio.to_thread(self._identities.stamp)
             if now != known:
-                with contextlib.suppress(
-                    StoreError
-                ):  # tried again at the next look
+                with contextlib.suppress(StoreError):  # tried again at the next look
                     await self.show()
                     known = now
             await self._parts.clock.sleep(LOOK_EVERY)
