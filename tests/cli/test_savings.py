@@ -184,18 +184,18 @@ def test_wrong_use_is_one_line(program: Program) -> None:
     assert "2026-06-30" in done.stderr
 
 
-async def book_a_job(home: Home) -> None:
+async def book_a_job(home: Home, cost: Cost | None = None, output: int = 500) -> None:
     """A finished call of session s1, as the engine books it."""
     store = await Store.open(home.store_db, STORE_MIGRATIONS)
     jobs = Jobs(store, Board(), SystemClock(), "engine", home.results)
-    cost = Cost(from_usd("0.001"), CostSource.REPORTED)
-    read = Usage(input=10_000, output=500)
+    cost = cost or Cost(from_usd("0.001"), CostSource.REPORTED)
+    read = Usage(input=10_000, output=output)
     sent = (Sent("a.log", 1, 100, 36_000, ""),)
     made = Job("", JobKind.CALL, JobState.DONE, "sum up", datetime.now(UTC), session="s1",
                usage=read, cost=cost, attempts=1, bytes_out=40_000, sent=sent)  # fmt: skip
     job = await jobs.create(made)
     day = datetime.now(UTC).date()
-    entry = Entry("c1", job.id, JobKind.CALL, "fast", "m", "p", read, cost, 5, "sum up", "ok",
+    entry = Entry(job.id, job.id, JobKind.CALL, "fast", "m", "p", read, cost, 5, "sum up", "ok",
                   session="s1", at=datetime.now(UTC))  # fmt: skip
     await store.write(lambda conn: ledger_rows.add(conn, entry, day, 0, ZoneInfo("UTC")))
     await store.close()
@@ -213,6 +213,102 @@ def test_what_was_delegated_is_set_against_what_claude_did(program: Program) -> 
         delegated = found["delegated"]
         assert (delegated["calls"], delegated["in"], delegated["cost_usd"]) == (1, 10_000, 0.001)
     assert "Workers did 99 % of the work over 1 session that delegated" in program.text()
+
+
+def test_figures_name_what_is_unknown_pending_and_estimated_in_them(program: Program) -> None:
+    Tree(program.root).write(line(timestamp=datetime.now(UTC).isoformat()))
+    home = find_home({"WORKERS_HOME": program.environ["WORKERS_HOME"]})
+    known = Cost(from_usd("0.25"), CostSource.ESTIMATED)
+    for cost in (known, Cost(None, CostSource.UNKNOWN), Cost(None, CostSource.PENDING)):
+        asyncio.run(book_a_job(home, cost))
+    table, counts = program.text(), program.text("--explain")
+    request = (
+        "3 requests to workers: 30k in, 1.5k out, $0.25 + 1 pending + 1 unknown, "
+        "of which ~$0.25 is estimated."
+    )
+    assert request in table
+    assert request in counts
+    assert "Net -$0.24 to -$0.12 less 2 unknown; the formula" in table
+    assert "Kept out: 27,000 tokens of files - 1,500 that came back = 25,500" in counts
+    assert "Workers' share: 31,500 / (31,500 + Claude's 115) in 1 session, 3 jobs" in counts
+    assert (
+        "Net: $0.01 to $0.13 for what was kept out - $0.25 for workers "
+        "= -$0.24 to -$0.12 less 2 unknown"
+    ) in counts
+    assert program.json()["delegated"]["estimated_usd"] == 0.25
+
+
+def test_more_that_came_back_than_was_kept_out_is_said_so(program: Program) -> None:
+    Tree(program.root).write(line(timestamp=datetime.now(UTC).isoformat()))
+    home = find_home({"WORKERS_HOME": program.environ["WORKERS_HOME"]})
+    asyncio.run(book_a_job(home, output=12_000))
+    assert "3.0k tokens more came into Claude's context than were kept out of it." in program.text()
+
+
+def test_without_a_price_for_claude_the_net_is_unknown(program: Program) -> None:
+    Tree(program.root).write(line(model="nobody-9", timestamp=datetime.now(UTC).isoformat()))
+    asyncio.run(book_a_job(find_home({"WORKERS_HOME": program.environ["WORKERS_HOME"]})))
+    for arguments in ((), ("--explain",)):
+        assert "?: Claude's model has no price" in program.text(*arguments)
+
+
+def test_what_bends_a_workers_figures_is_named_too(program: Program) -> None:
+    Tree(program.root).write(line())
+    Tree(program.workers / "zai").write(line(model="nobody-9", stop=None))
+    table = program.text()
+    assert "Without a price, so not in the cost: nobody-9." in table
+    assert "Broken off, so their output is a lower bound: 1 message." in table
+
+
+def test_the_first_day_that_counts_is_said(program: Program) -> None:
+    Tree(program.root).write(line())
+    assert program.text("--since", "20260610").startswith("From 2026-06-10 on.")
+    assert "Counted: from 2026-06-10 on" in program.text("--explain", "--since", "2026-06-10")
+
+
+def test_without_the_index_nothing_is_said_about_delegation(program: Program) -> None:
+    Tree(program.root).write(line(timestamp=datetime.now(UTC).isoformat()))
+    asyncio.run(book_a_job(find_home({"WORKERS_HOME": program.environ["WORKERS_HOME"]})))
+    for arguments in (("--no-index",), ("--no-index", "--explain")):
+        said = program.text(*arguments)
+        assert "What was delegated is not counted with --no-index." in said
+        assert "Nothing was delegated" not in said
+    assert program.json("--no-index")["savings"]["counted"] is False
+    assert program.json()["savings"]["counted"] is True
+
+
+def test_an_index_that_cannot_be_used_says_how_to_do_without(
+    program: Program, tmp_path: Path
+) -> None:
+    Tree(program.root).write(line())
+    (tmp_path / "home" / "index.db").mkdir(parents=True)
+    done = program.run()
+    assert done.returncode == 1
+    assert done.stderr.strip().endswith("; or read every file anew with --no-index")
+    assert program.json("--no-index")["manager"]["messages"] == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "shown"),
+    [
+        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+        ("-2+3", "'-2+3"),
+        ("@SUM(1)", "'@SUM(1)"),
+        ("claude-opus-4-8", "claude-opus-4-8"),
+    ],
+)
+def test_no_name_is_a_formula_to_a_spreadsheet(program: Program, model: str, shown: str) -> None:
+    Tree(program.root).write(line(model=model))
+    (row,) = csv.DictReader(io.StringIO(program.text("--csv", "--by", "model")))
+    assert row["key"] == shown
+    (row,) = csv.DictReader(io.StringIO(program.text("--csv", "--by", "project")))
+    assert row["key"] == "-home-dev-project"
+
+
+def test_csv_without_a_row_still_names_its_columns(program: Program) -> None:
+    head = program.text("--csv").splitlines()
+    assert len(head) == 1
+    assert head[0].startswith("key,messages,input,output")
 
 
 def test_a_worker_that_is_used_by_hand_joins_the_session_that_was_open(program: Program) -> None:

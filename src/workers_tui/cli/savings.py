@@ -6,7 +6,7 @@ import csv
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,13 @@ from typing import Any
 import click
 
 from workers_tui.cli.common import Options, print_json
-from workers_tui.cli.savings_text import explain_lines, printable, table_lines
-from workers_tui.engine.errors import WrongUse
+from workers_tui.cli.savings_text import explain_lines, spreadsheet, table_lines
+from workers_tui.engine.errors import StoreUnusable, WrongUse
+from workers_tui.engine.transcripts.savings import Tokens
 from workers_tui.engine.transcripts.savings_gather import gather, gather_without_index, was_read
 from workers_tui.engine.transcripts.savings_report import BY, Report, group_json, report_json
-from workers_tui.engine.transcripts.transcript_files import find_sources
-from workers_tui.home.places import find_home
+from workers_tui.engine.transcripts.transcript_files import Source, find_sources
+from workers_tui.home.places import Home, find_home
 
 
 def _day(ctx: click.Context, param: click.Parameter, value: str | None) -> date | None:  # noqa: ARG001 - click asks so
@@ -79,9 +80,19 @@ def savings(
     if no_index:
         report = gather_without_index(home, sources, by=by, since=since, config=options.config)
     else:
-        report = gather(home, sources, by=by, since=since, config=options.config, workers_root=root)
+        report = _gathered(
+            home, sources, by=by, since=since, config=options.config, workers_root=root
+        )
     _print(report, **shape)
     gc.freeze()  # nor need the interpreter look for any at its end
+
+
+def _gathered(home: Home, sources: Sequence[Source], **wanted: Any) -> Report:
+    """The report from the index; where that cannot be used, the error says what can be done."""
+    try:
+        return gather(home, sources, **wanted)
+    except StoreUnusable as error:
+        raise StoreUnusable(f"{error}; or read every file anew with --no-index") from error
 
 
 def _print(report: Report, *, as_json: bool, as_csv: bool, explain: bool) -> None:
@@ -98,10 +109,11 @@ def _print_csv(report: Report) -> None:
     rows: list[dict[str, Any]] = [
         group_json(report, key, found) for key, found in report.groups.items()
     ]
-    columns = list(dict.fromkeys(name for row in rows for name in row)) or ["key"]
+    every = [*rows, group_json(report, "", Tokens())]  # the names stand there without any group
+    columns = list(dict.fromkeys(name for row in every for name in row))
     writer = csv.DictWriter(sys.stdout, columns, lineterminator="\n")
     writer.writeheader()
     for row in rows:
         unpriced = " ".join(row["unknown_price_models"])
         shown = {**row, "unknown_price_models": unpriced}.items()
-        writer.writerow({n: printable(v) if isinstance(v, str) else v for n, v in shown})
+        writer.writerow({n: spreadsheet(v) if isinstance(v, str) else v for n, v in shown})

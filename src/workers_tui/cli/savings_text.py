@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from workers_tui.engine.transcripts.number_words import count, money, plural
-from workers_tui.engine.transcripts.savings import Tokens
+from collections.abc import Sequence
+
+from workers_tui.engine.transcripts.job_savings import JobSaving
+from workers_tui.engine.transcripts.number_words import count, money, plural, signed
+from workers_tui.engine.transcripts.savings import Delegated, Figures, Tokens, add_tokens
 from workers_tui.engine.transcripts.savings_report import Report
 
 COLUMNS = ("messages", "input", "output", "cache write", "cache read", "fresh", "cost")
@@ -15,7 +18,8 @@ def table_lines(report: Report) -> list[str]:
     groups = list(report.groups.items())
     hidden = len(groups) - MANY_GROUPS
     shown = groups[-MANY_GROUPS:] if report.by == "day" else _largest(groups)
-    lines = _table(report.by, [(_label(report, key), found) for key, found in shown])
+    lines = [f"From {report.since} on.", ""] if report.since else []
+    lines += _table(report.by, [(_label(report, key), found) for key, found in shown])
     if hidden > 0:
         lines.append(f"({hidden} more; all of them with --json or --csv)")
     lines += ["", *_table("model", list(report.models.items())), ""]
@@ -50,6 +54,13 @@ def printable(name: str) -> str:
     return "".join(one if one.isprintable() else "?" for one in name)
 
 
+def spreadsheet(name: str) -> str:
+    """A name for a spreadsheet: what it would take for a formula is marked as text."""
+    shown = printable(name)
+    word = shown.replace("-", "").replace("_", "").replace(".", "").isalnum()
+    return f"'{shown}" if shown[:1] in {"=", "+", "@", "-"} and not word else shown
+
+
 def _cells(found: Tokens) -> tuple[str, ...]:
     sums = found.sums
     numbers = (sums.input, sums.output, sums.creation, sums.read, sums.fresh)
@@ -59,32 +70,54 @@ def _cells(found: Tokens) -> tuple[str, ...]:
 
 def figure_lines(report: Report) -> list[str]:
     """The answer in a few sentences."""
-    found, delegated = report.figures, report.delegated
+    found = report.figures
+    if report.without_index:
+        return ["What was delegated is not counted with --no-index."]
     if not found.jobs and not found.sessions:
         return ["Nothing was delegated yet: there is no saving to show."]
     percent = "?" if found.percent is None else f"{found.percent:.0f} %"
-    unknown = f" + {delegated.unknown_calls} unknown" if delegated.unknown_calls else ""
-    net = f"Net {money(found.net_low_pico)} to {money(found.net_high_pico)}"
     return [
         (
             f"Workers did {percent} of the work over {plural(found.sessions, 'session')} "
             "that delegated: "
             f"{count(found.worker_fresh)} of {count(found.all_fresh)} fresh tokens."
         ),
-        f"{count(found.kept_out_tokens)} tokens were kept out of Claude's context.",
-        (
-            f"{plural(delegated.calls, 'request')} to workers: {count(delegated.input)} in, "
-            f"{count(delegated.output)} out, {money(delegated.cost_pico)}{unknown}."
-        ),
-        f"{net}; the formula: workers-tui savings --explain",
+        _kept_out(found.kept_out_tokens),
+        _requests(report.delegated),
+        f"Net {_net(found)}; the formula: workers-tui savings --explain",
     ]
+
+
+def _kept_out(tokens: int) -> str:
+    if tokens < 0:
+        return f"{count(-tokens)} tokens more came into Claude's context than were kept out of it."
+    return f"{count(tokens)} tokens were kept out of Claude's context."
+
+
+def _requests(made: Delegated) -> str:
+    said = f"{plural(made.calls, 'request')} to workers: {count(made.input)} in, "
+    said += f"{count(made.output)} out, {money(made.cost_pico)}"
+    said += f" + {made.pending_calls} pending" if made.pending_calls else ""
+    said += f" + {made.unknown_calls} unknown" if made.unknown_calls else ""
+    estimated = f", of which ~{money(made.estimated_pico)} is estimated"
+    return f"{said}{estimated if made.estimated_pico else ''}."
+
+
+def _net(found: Figures) -> str:
+    """The range of dollars, and what is not in it."""
+    low, high = found.net_low_pico, found.net_high_pico
+    if low is None or high is None:
+        return "?: Claude's model has no price"
+    said = signed(low) if low == high else f"{signed(low)} to {signed(high)}"
+    return said + (f" less {found.unknown_costs} unknown" if found.unknown_costs else "")
 
 
 def _notes(report: Report) -> list[str]:
     """What bends the figures, a line each; nothing is ignored in silence."""
-    sums, notes = report.manager.sums, []
-    if report.manager.unpriced:
-        names = ", ".join(map(printable, report.manager.unpriced))
+    everybody = add_tokens([report.manager, *report.workers.values()])
+    sums, notes = everybody.sums, []
+    if everybody.unpriced:
+        names = ", ".join(map(printable, everybody.unpriced))
         notes.append(f"Without a price, so not in the cost: {names}.")
     if sums.web:
         notes.append(f"Billed apart, so not in the cost: {plural(sums.web, 'web search')}.")
@@ -118,7 +151,9 @@ Fresh tokens = input + cache writes + output; cache reads are shown, never count
 Workers' share = fresh tokens of workers / fresh tokens of workers and Claude, in the sessions
 that delegated.
 Kept out of context = tokens of the files that calls read - tokens that came back.
-Net = kept out x Claude's input price (high) or cache-read price (low) - cost of the workers.
+Net = kept out x Claude's input price (high) or cache-read price (low) - cost of the workers; where
+more came back than was kept out, the input price gives the low. A cost that nobody knows counts
+as 0 in it, and the amount then says so.
 """
 
 
@@ -128,9 +163,10 @@ def explain_lines(report: Report) -> list[str]:
 
 
 def _counts(report: Report) -> list[str]:
-    found, files, sums = report.figures, report.files, report.manager.sums
-    unknown = f"; not in it: {plural(found.unknown_costs, 'job')} of unknown cost"
+    files, sums = report.files, report.manager.sums
+    lines = [f"Counted: from {report.since} on"] if report.since else []
     return [
+        *lines,
         f"Files read, deleted ones included: {files.files:,} with {files.bytes:,} bytes",
         (
             f"Bad lines: {files.bad_lines}; files that end in the middle of a line: {files.torn}; "
@@ -141,14 +177,40 @@ def _counts(report: Report) -> list[str]:
             f"{sums.creation:,} ({sums.creation_1h:,} for an hour) + output {sums.output:,} "
             f"= {sums.fresh:,} fresh; {sums.read:,} cache reads"
         ),
-        (
-            f"Workers' share: {found.worker_fresh:,} / {found.all_fresh:,} in "
-            f"{plural(found.sessions, 'session')}, {plural(found.jobs, 'job')}"
-        ),
-        f"Kept out: {found.kept_out_tokens:,} tokens",
-        (
-            f"Net: {money(found.net_low_pico)} to {money(found.net_high_pico)} after "
-            f"{money(found.worker_pico)} for workers{unknown if found.unknown_costs else ''}"
-        ),
+        *(figure_lines(report) if report.without_index else _figure_counts(report)),
         f"Prices: {report.price_source or 'none'}; looked up {report.price_date or 'never'}",
     ]
+
+
+def _figure_counts(report: Report) -> list[str]:
+    return [
+        _share_counts(report),
+        _kept_counts(report.jobs),
+        _net_counts(report.figures),
+        _requests(report.delegated),
+    ]
+
+
+def _share_counts(report: Report) -> str:
+    found, other = report.figures, report.unmatched_fresh
+    own = found.all_fresh - found.worker_fresh
+    said = (
+        f"Workers' share: {found.worker_fresh:,} / ({found.worker_fresh:,} + Claude's {own:,}) in "
+        f"{plural(found.sessions, 'session')}, {plural(found.jobs, 'job')}"
+    )
+    said += f"; {other:,} of it by workers without a job of ours" if other else ""
+    strays = sum(one.session is None for one in report.jobs)
+    return said + (f"; not in it: {plural(strays, 'job')} of no known session" if strays else "")
+
+
+def _kept_counts(jobs: Sequence[JobSaving]) -> str:
+    kept, back = sum(one.kept_out for one in jobs), sum(one.back for one in jobs)
+    return f"Kept out: {kept + back:,} tokens of files - {back:,} that came back = {kept:,}"
+
+
+def _net_counts(found: Figures) -> str:
+    if found.net_low_pico is None or found.net_high_pico is None:
+        return f"Net: {_net(found)}"
+    cost = found.worker_pico
+    low, high = money(found.net_low_pico + cost), money(found.net_high_pico + cost)
+    return f"Net: {low} to {high} for what was kept out - {money(cost)} for workers = {_net(found)}"

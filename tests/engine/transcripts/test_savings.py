@@ -13,7 +13,7 @@ from workers_tui.engine.money import Cost, CostSource, from_usd
 from workers_tui.engine.pricing.price import Price, Rates
 from workers_tui.engine.transcripts.cells import Sums, step_of
 from workers_tui.engine.transcripts.index_query import CellRow
-from workers_tui.engine.transcripts.job_savings import Links, job_savings, kept_out
+from workers_tui.engine.transcripts.job_savings import Links, job_savings, read_and_back
 from workers_tui.engine.transcripts.savings import (
     Figures,
     figures,
@@ -76,18 +76,23 @@ def test_a_model_without_a_price_is_named_and_costs_nothing() -> None:
     assert (found.cost_pico, found.unpriced) == (from_usd(5), ("glm-9",))
 
 
+def kept(job: Job, chars_back: int | None) -> int:
+    read, back = read_and_back(job, chars_back)
+    return read - back
+
+
 def test_kept_out_is_what_the_files_held_less_what_came_back() -> None:
-    assert kept_out(job(), None) == 9_000 - 500
-    assert kept_out(job(), chars_back=800) == 9_000 - 200
-    assert kept_out(job(sent=()), None) == 0
-    assert kept_out(job(state=JobState.FAILED), None) == 0
-    assert kept_out(job(kind=JobKind.AGENT), None) == 0
-    assert kept_out(job(usage=Usage(output=9_000, reasoning=500)), None) == 9_000 - 8_500
+    assert kept(job(), None) == 9_000 - 500
+    assert kept(job(), chars_back=800) == 9_000 - 200
+    assert kept(job(sent=()), None) == 0
+    assert kept(job(state=JobState.FAILED), None) == 0
+    assert kept(job(kind=JobKind.AGENT), None) == 0
+    assert kept(job(usage=Usage(output=9_000, reasoning=500)), None) == 9_000 - 8_500
 
 
 def test_attempts_do_not_multiply_what_was_kept_out() -> None:
     thrice = job(attempts=3, usage=Usage(input=30_000, output=500))
-    assert kept_out(thrice, None) == 9_000 - 500
+    assert kept(thrice, None) == 9_000 - 500
 
 
 def test_a_file_that_claude_read_itself_afterwards_was_not_kept_out() -> None:
@@ -97,7 +102,8 @@ def test_a_file_that_claude_read_itself_afterwards_was_not_kept_out() -> None:
     assert saved.read_again == ("a.log",)
     assert saved.kept_out == 0
     before = Links(own_reads={"s1": [(at - 7200, "/home/dev/project/a.log")]})
-    assert job_savings([job()], before, lambda _: OPUS)[0].kept_out == 8_500
+    whole = job_savings([job()], before, lambda _: OPUS)[0]
+    assert (whole.kept_out, whole.back) == (8_500, 500)
 
 
 def test_net_dollars_are_a_range_less_the_workers_cost() -> None:

@@ -35,6 +35,8 @@ class JobSaving:
     net_high_pico: Pico | None
     read_again: tuple[str, ...] = ()
     """Files it was given that Claude then read itself."""
+    back: int = 0
+    """Tokens that came back, which `kept_out` is less by."""
 
 
 class JobSums(NamedTuple):
@@ -143,40 +145,41 @@ def _job_saving(
 ) -> JobSaving:
     session = links.session(job)
     again = _read_again(job, links.own_reads.get(session or "", ()))
-    kept = kept_out(job, links.chars_back.get(job.id), again)
+    read, back = read_and_back(job, links.chars_back.get(job.id), again)
+    kept = read - back
     price = manager_price(session)
     cost = job.cost.pico or 0 if job.cost is not None else 0
     low = high = None
     if price is not None or not kept:
         high = _worth(kept, price.input if price else Decimal(0)) - cost
-        read = price.base.cache_read if price else None
-        low = _worth(kept, read if read is not None else Decimal(0)) - cost
+        again_price = price.base.cache_read if price else None
+        low = _worth(kept, again_price if again_price is not None else Decimal(0)) - cost
     if low is not None and high is not None and low > high:
         low, high = high, low  # more came back than the files held: the dearer price loses more
-    return JobSaving(job, session, kept, low, high, again)
+    return JobSaving(job, session, kept, low, high, again, back)
 
 
 def _worth(count: int, rate: Decimal) -> Pico:
     return from_usd(count * rate / MILLION)
 
 
-def kept_out(job: Job, chars_back: int | None, again: Sequence[str] = ()) -> int:
-    """Tokens of the files that a finished call read, less those that came back."""
+def read_and_back(job: Job, chars_back: int | None, again: Sequence[str] = ()) -> tuple[int, int]:
+    """Tokens of the files that a finished call read, and of what came back from it."""
     # Late: a report over transcripts alone starts without the classes of jobs.
     from workers_tui.engine.jobs.job import JobKind, JobState
 
     if job.kind is not JobKind.CALL or job.state is not JobState.DONE:
-        return 0
+        return 0, 0
     sent = sum(one.bytes for one in job.sent if one.path not in again)
     if not sent:
-        return 0
+        return 0, 0
     tokens_read = sent / CHARS_PER_TOKEN
     if job.bytes_out and job.usage.input:
         tokens_read = job.usage.input / max(1, job.attempts) * sent / max(sent, job.bytes_out)
     back = job.usage.output - job.usage.reasoning
     if chars_back is not None:
         back = -(-chars_back // CHARS_PER_TOKEN)
-    return int(tokens_read) - back
+    return int(tokens_read), back
 
 
 def _read_again(job: Job, reads: Sequence[tuple[int, str]]) -> tuple[str, ...]:

@@ -84,6 +84,8 @@ class Delegated:
     output: int = 0
     cost_pico: Pico = 0
     """As far as it is known."""
+    estimated_pico: Pico = 0
+    """The part of it that nobody has confirmed."""
     unknown_calls: int = 0
     pending_calls: int = 0
 

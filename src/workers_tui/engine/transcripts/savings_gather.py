@@ -10,6 +10,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from sqlite3 import Connection, connect
@@ -63,7 +64,7 @@ def gather(
         _take_delegation(conn, home, ids, facts, since)
         prices = ManagerPrices(own_prices(read_json(config or home.models_json)))
         load_prices(transact, prices, facts.rows)
-    return build(facts, prices, by=by)
+    return build(facts, prices, by=by, since=since)
 
 
 def damage_told(aside: Path | None) -> list[str]:
@@ -108,7 +109,7 @@ def gather_without_index(
     since: date | None = None,
     config: Path | None = None,
 ) -> Report:
-    """The same from the files alone: nothing is kept, and deleted files are forgotten."""
+    """The same from the files alone: nothing is kept, deleted files and jobs are not known."""
     scanned = scan(sources)
     first = since.toordinal() if since else 0
     rows = [row for row in scanned.rows if row.day >= first]
@@ -116,7 +117,7 @@ def gather_without_index(
     prices = ManagerPrices(own_prices(read_json(config or home.models_json)))
     with contextlib.closing(_price_memory(home)) as conn:
         load_prices(transactions(conn), prices, facts.rows)
-    return build(facts, prices, by=by)
+    return replace(build(facts, prices, by=by, since=since), without_index=True)
 
 
 def _price_memory(home: Home) -> Connection:

@@ -53,9 +53,17 @@ class Report:
     unreadable: list[str]
     price_source: str
     price_date: str
+    unmatched_fresh: int = 0
+    """Workers' tokens in `figures` that no job of ours accounts for."""
+    since: date | None = None
+    """The first day that counts."""
+    without_index: bool = False
+    """Only the files were read: what was delegated is not known then."""
 
 
-def build(facts: Facts, prices: ManagerPrices, *, by: str = "day") -> Report:
+def build(
+    facts: Facts, prices: ManagerPrices, *, by: str = "day", since: date | None = None
+) -> Report:
     """Fold the facts; the prices must be loaded."""
     own = [row for row in facts.rows if row.owner == MANAGER]
     others = (row for row in facts.rows if row.owner != MANAGER)
@@ -76,6 +84,8 @@ def build(facts: Facts, prices: ManagerPrices, *, by: str = "day") -> Report:
         unreadable=facts.unreadable,
         price_source=prices.source,
         price_date=prices.looked_up,
+        unmatched_fresh=sum(facts.unmatched.values()),
+        since=since,
     )
 
 
@@ -157,12 +167,13 @@ def report_json(report: Report) -> dict[str, Any]:
             "in": report.delegated.input,
             "out": report.delegated.output,
             "cost_usd": json_usd(report.delegated.cost_pico),
+            "estimated_usd": json_usd(report.delegated.estimated_pico),
             "unknown_calls": report.delegated.unknown_calls,
             "pending_calls": report.delegated.pending_calls,
         },
         "models": [{"model": name, **tokens_json(t)} for name, t in report.models.items()],
         "by": [group_json(report, key, found) for key, found in report.groups.items()],
-        "savings": figures_json(report.figures),
+        "savings": figures_json(report.figures) | {"counted": not report.without_index},
         "files": {
             "count": report.files.files,
             "bytes": report.files.bytes,

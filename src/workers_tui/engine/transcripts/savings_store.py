@@ -36,6 +36,7 @@ def delegated_since(conn: Connection, since: date | None, today: date) -> Delega
         found.usage.input,
         found.usage.output,
         found.cost_pico,
+        found.estimated_pico,
         found.unknown_calls,
         found.pending_calls,
     )
