@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.driver import Driver
@@ -31,14 +31,15 @@ from workers_tui.home.places import Home
 from workers_tui.tui.key_queue import KeyQueue, Passed, asks
 from workers_tui.tui.keymap import bindings, read_keymap
 from workers_tui.tui.memory import Memory
+from workers_tui.tui.shell import Shell
 from workers_tui.tui.splash import Splash
 from workers_tui.tui.undo import Undo
 
 if TYPE_CHECKING:
     from workers_tui.engine.engine import Engine
-    from workers_tui.tui.driver import Terminal
+    from workers_tui.tui.job_table import JobTable
     from workers_tui.tui.observer import Observer
-    from workers_tui.tui.ports import StartEngine, StartServer, Stoppable
+    from workers_tui.tui.ports import OwnTerminal, StartEngine, StartServer, Stoppable
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ def palette() -> type[Provider]:
     return Actions
 
 
-class DashboardApp(App[int], inherit_bindings=False):
+class DashboardApp(Shell, inherit_bindings=False):
     """One process: these screens, an engine and, where wanted, its server."""
 
     TITLE = "workers"
@@ -90,7 +91,7 @@ class DashboardApp(App[int], inherit_bindings=False):
         self.keys = KeyQueue(self, super().on_event)
         self.engine: Engine | None = None
         self.server: Stoppable | None = None
-        self.terminal: Terminal | None = None
+        self.terminal: OwnTerminal | None = None
         self.observer: Observer | None = None
         """Shows the board; there once the first picture stands."""
         self.awaited = "opening the store"
@@ -174,6 +175,11 @@ class DashboardApp(App[int], inherit_bindings=False):
         face = self.observer.face if self.observer is not None else None
         if face is not None:
             face.show(frozenset())
+
+    @property
+    def jobs(self) -> JobTable | None:
+        """All jobs in the screen's order, once the board is looked at."""
+        return self.observer.jobs if self.observer is not None else None
 
     def pulse(self) -> None:
         """Refresh what tells how the program itself does."""

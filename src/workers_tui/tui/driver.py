@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from textual.drivers.linux_driver import LinuxDriver
 
 if TYPE_CHECKING:
-    from workers_tui.tui.app import DashboardApp
+    from workers_tui.tui.shell import Shell
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ class Terminal(LinuxDriver):
 
     def __init__(
         self,
-        app: DashboardApp,
+        app: Shell,
         *,
         debug: bool = False,
         mouse: bool = True,

@@ -11,16 +11,13 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from textual.app import App
 from textual.dom import DOMNode
 from textual.events import Key, Paste
 from textual.message import Message
 from textual.screen import Screen
-
-if TYPE_CHECKING:
-    from workers_tui.tui.app import DashboardApp
 
 LOOK_EVERY = 0.01
 """Seconds between two looks whether what is awaited is there."""
@@ -40,6 +37,12 @@ Node = TypeVar("Node", bound=DOMNode)
 
 class Passed(Message):
     """Follows a key through the same queues: whoever gets it has dealt with the key."""
+
+
+class Queued(Protocol):
+    """An app whose keys wait their turn."""
+
+    keys: KeyQueue
 
 
 class KeyQueue:
@@ -144,7 +147,7 @@ def asks(
     def action(deed: Callable[[Node], Coroutine[Any, Any, None]]) -> Callable[[Node], None]:
         @wraps(deed)
         def begin(self: Node) -> None:
-            keys = cast("DashboardApp", self.app).keys
+            keys = cast("Queued", self.app).keys
             self.run_worker(_run(keys, keys.begin(), deed(self)), group=group, exclusive=exclusive)
 
         return begin
@@ -154,7 +157,7 @@ def asks(
 
 def drop_text(node: DOMNode) -> None:
     """Letters typed ahead of an answer are dropped."""
-    cast("DashboardApp", node.app).keys.drop_text()
+    cast("Queued", node.app).keys.drop_text()
 
 
 async def _run(keys: KeyQueue, number: int, deed: Coroutine[Any, Any, None]) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workers_tui.engine.engine import Engine
     from workers_tui.engine.jobs.job import Job
     from workers_tui.engine.settings.config import ConfigView
-    from workers_tui.tui.app import DashboardApp
+    from workers_tui.tui.shell import Shell
 
 FRAME = 1 / 15
 """Seconds between two repaints at most."""
@@ -53,7 +53,7 @@ SLOW = frozenset({Topic.SPEND, Topic.TIER, Topic.SAVINGS, Topic.WORKER, Topic.PR
 class Observer:
     """What the screens share: the jobs in order, their speed, and the watch on the board."""
 
-    def __init__(self, app: DashboardApp) -> None:
+    def __init__(self, app: Shell) -> None:
         self._app = app
         self.jobs = JobTable()
         self.rates = Rates()

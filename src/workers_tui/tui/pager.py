@@ -19,7 +19,7 @@ from textual.app import SuspendNotSupported
 from workers_tui.tui import safe
 
 if TYPE_CHECKING:
-    from workers_tui.tui.app import DashboardApp
+    from workers_tui.tui.shell import Shell
 
 DEFAULT = "less"
 
@@ -33,7 +33,7 @@ def command(environ: Mapping[str, str] = os.environ) -> list[str]:
     return words or [DEFAULT]
 
 
-async def show(app: DashboardApp, text: str) -> str:
+async def show(app: Shell, text: str) -> str:
     """Open the pager on the text; return what went wrong, in words, or nothing.
 
     The text is made safe first: a pager may pass control sequences on.
@@ -65,7 +65,7 @@ async def _run(*words: str) -> str:
 
 
 @contextlib.contextmanager
-def _lent(app: DashboardApp) -> Iterator[None]:
+def _lent(app: Shell) -> Iterator[None]:
     """Keys that send signals are the pager's: they reach everybody on the terminal."""
     before = signal.signal(signal.SIGQUIT, lambda *_: None)
     if app.terminal is not None:

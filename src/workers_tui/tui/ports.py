@@ -1,4 +1,4 @@
-"""What the dashboard is given: ways to start an engine and a server, and how to stop them.
+"""What the dashboard is given: ways to start an engine and a server, and a terminal.
 
 The command line makes these; the dashboard never imports the server.
 """
@@ -17,6 +17,17 @@ class Stoppable(Protocol):
 
     async def stop(self, reason: str) -> None:
         """Let clients know why, and end."""
+        ...
+
+
+class OwnTerminal(Protocol):
+    """A terminal that is lent to a pager and has a title."""
+
+    lent: bool
+    """Whether signals from its keys are for somebody else."""
+
+    def set_title(self, title: str) -> None:
+        """Name the window."""
         ...
 
 

@@ -189,6 +189,13 @@ class DashboardScreen(LeftColumn, RightColumn, SettingsVerbs, Moves):
         if self.engine is not None:
             self.app.push_screen(HistoryScreen())
 
+    def action_first_steps(self) -> None:
+        """Show the first steps again."""
+        from workers_tui.tui.screens.first_steps import FirstSteps  # loaded when first wanted
+
+        if self.engine is not None:
+            self.app.push_screen(FirstSteps())
+
     @asks("verb")
     async def action_cancel_all(self) -> None:
         """Cancel everything, asked once."""

@@ -21,7 +21,7 @@ from workers_tui.tui.screens.once import in_front, nothing_to_close, stands
 
 if TYPE_CHECKING:
     from workers_tui.engine.engine import Engine
-    from workers_tui.tui.app import DashboardApp
+    from workers_tui.tui.shell import Shell
 
 WIDE = 120
 """Columns from which there are two panes beside each other."""
@@ -86,9 +86,9 @@ class Face(LastLine):
         """A second passed."""
 
     @property
-    def dashboard(self) -> DashboardApp:
+    def dashboard(self) -> Shell:
         """The app, by its own type."""
-        return cast("DashboardApp", self.app)
+        return cast("Shell", self.app)
 
     @property
     def engine(self) -> Engine | None:

@@ -23,7 +23,7 @@ from workers_tui.tui.screens.face import Face
 
 if TYPE_CHECKING:
     from workers_tui.engine.calls.tiers import TierView
-    from workers_tui.tui.app import DashboardApp
+    from workers_tui.tui.shell import Shell
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def _name_row(name: str, width: int) -> Row:
     return row((safe.fit(f" {name}", width), ""))
 
 
-def pick_theme(app: DashboardApp) -> None:
+def pick_theme(app: Shell) -> None:
     """Choose a theme, seen while moving; the choice is remembered."""
     before = app.theme
     choices = [

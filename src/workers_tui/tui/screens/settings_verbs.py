@@ -135,13 +135,6 @@ class SettingsVerbs(Face):
             any(board.get(Key(Topic.PROVIDER, name)).paused for name in names) if board else False
         )
 
-    def action_first_steps(self) -> None:
-        """Show the first steps again."""
-        from workers_tui.tui.screens.first_steps import FirstSteps  # loaded when first wanted
-
-        if self.engine is not None:
-            self.app.push_screen(FirstSteps())
-
 
 def cap_typed(cap: Decimal) -> str:
     """A cap as one would type it: to the last digit, `0.80` and not `0.8`."""

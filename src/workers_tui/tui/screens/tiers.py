@@ -74,8 +74,7 @@ class TiersScreen(SettingsVerbs, Moves):
         config: ConfigView | None = self.board.get(Key(Topic.CONFIG)) if self.board else None
         if view is None or config is None:
             return
-        observer = self.dashboard.observer
-        table = observer.jobs if observer is not None else JobTable()
+        table = self.dashboard.jobs or JobTable()
         picked = [job for job in map(table.get, table.rows) if job and job.tier == view.name]
         self.query_one(FieldList).show(view, config.settings, picked[:RECENT])
         self.query_one("#tier", Frame).tell(safe.one_line(view.use), name=safe.one_line(view.name))
