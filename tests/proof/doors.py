@@ -857,16 +857,16 @@ PORTS = (
     ),
     Promise(
         "a background server that was quicker gives way to the viewer",
-        "server/host.py",
-        "            if record is not None and record != seen:\n",
-        "            if False:\n",
+        "server/claim.py",
+        "        if record is not None and record != seen:\n",
+        "        if False:\n",
         (HOST + "test_a_background_server_that_was_quicker_gives_way_to_the_viewer",),
     ),
     Promise(
         "a background server gives way to a dashboard",
-        "server/host.py",
-        'gives_way = other is not None and other.kind == "background"',
-        "gives_way = False",
+        "server/claim.py",
+        'return self.kind == "background"',
+        "return False",
         (
             HOST + "test_a_background_server_gives_way_to_a_dashboard",
             CHANGING + "test_a_dashboard_takes_over_from_a_background_server",

@@ -90,7 +90,7 @@ async def test_a_record_that_somebody_spoilt_is_written_again(
 async def test_a_second_dashboard_is_a_viewer_until_the_first_leaves(
     start: Start, engine: FakeEngine, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host_module, "LOOK_EVERY", 0.02)
+    monkeypatch.setattr(claim, "LOOK_EVERY", 0.02)
     first = await start()
     other = FakeEngine(home)
     second = await start(over=other)
@@ -108,7 +108,7 @@ async def test_a_second_dashboard_is_a_viewer_until_the_first_leaves(
 async def test_a_background_server_that_was_quicker_gives_way_to_the_viewer(
     start: Start, engine: FakeEngine, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host_module, "LOOK_EVERY", 0.5)
+    monkeypatch.setattr(claim, "LOOK_EVERY", 0.5)
     first = await start()
     viewer = await start(over=FakeEngine(home))
     quick = claim.Claim(home)
@@ -194,7 +194,7 @@ async def test_a_holder_that_does_not_answer_is_named_before_long(
         write_record(home, ServerRecord(url, 4321, "0.1.0"))
         home.token.write_text("t")
         monkeypatch.setattr(claim, "PATIENCE", 0.5)
-        monkeypatch.setattr(host_module, "CLAIM_WAIT", 1.0)
+        monkeypatch.setattr(claim, "TAKE_WAIT", 1.0)
         async with asyncio.timeout(4):
             host = await start("serve")
     assert host.url is None

@@ -6,6 +6,7 @@ dead, also after kill -9, so a stale server.json misleads nobody.
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import secrets
@@ -20,6 +21,9 @@ from workers_tui.home.server_record import ServerRecord, read_record, read_token
 
 LOCK = "server.lock"
 PATIENCE = 2.0
+TAKE_WAIT = 10.0
+"""For a server that gives way, or holds its place and does not answer, as one that is stopped."""
+LOOK_EVERY = 1.0
 
 
 class Claim:
@@ -62,7 +66,47 @@ class Other:
 
     record: ServerRecord
     kind: str
-    """`dashboard`, `serve` or `background`; only the last one gives way."""
+    """`dashboard`, `serve` or `background`."""
+
+    @property
+    def gives_way(self) -> bool:
+        """Only a server that nobody started on purpose does."""
+        return self.kind == "background"
+
+
+async def take(claim: Claim, home: Home, *, background: bool) -> str:
+    """Take the claim; empty when it is ours, else one line on who has it.
+
+    A background server is asked to give way, but not by another one.
+    """
+    loop = asyncio.get_running_loop()
+    until = loop.time() + TAKE_WAIT
+    while not claim.take():
+        other = await asyncio.to_thread(find_other, home)
+        if other is not None:
+            if background or not other.gives_way:
+                return f"viewer of pid {other.record.pid}, which serves {other.record.url}"
+            await asyncio.to_thread(ask_hand_over, home, other)
+        if loop.time() >= until:
+            return await asyncio.to_thread(blame_holder, home)
+        await asyncio.sleep(0.1)
+    return ""
+
+
+async def wait_for(claim: Claim, home: Home) -> None:
+    """Look on until the claim is ours.
+
+    A background server may have been quicker when the last one left: it has to give way
+    as at any other time, or its clients would keep it, and the viewer would look on.
+    """
+    seen = None
+    while not claim.take():
+        record = await asyncio.to_thread(read_record, home)
+        if record is not None and record != seen:
+            seen, other = record, await asyncio.to_thread(find_other, home)
+            if other is not None and other.gives_way:
+                await asyncio.to_thread(ask_hand_over, home, other)
+        await asyncio.sleep(LOOK_EVERY)
 
 
 def find_other(home: Home) -> Other | None:

@@ -28,16 +28,7 @@ from workers_tui.home.server_record import (
 )
 from workers_tui.server import claim
 from workers_tui.server.control import Control
-from workers_tui.server.gate import (
-    App,
-    Gate,
-    Receive,
-    Scope,
-    Send,
-    Token,
-    Traffic,
-    own_hosts,
-)
+from workers_tui.server.gate import Gate, Token, Traffic, own_hosts
 from workers_tui.server.listener import Listener, listen
 from workers_tui.server.sessions import Clients
 
@@ -51,8 +42,6 @@ IDLE = 60.0
 LOOK_EVERY = 1.0
 COUNT_EVERY = 30.0
 SAY_EVERY = 5.0
-CLAIM_WAIT = 10.0
-"""For a server that gives way, or holds its place and does not answer, as one that is stopped."""
 DRAIN_WAIT = 10.0
 ANSWER_WAIT = 0.5
 """For the last calls to pass their jobs' outcome on."""
@@ -96,10 +85,13 @@ class Host:
         Raises WorkersError when no port can be had.
         """
         self._show()
-        if await self._claimed():
+        background = self.kind == "background"
+        self.message = await claim.take(self.claim, self.engine.home, background=background)
+        if self.claim.held:
             await self._serve()
         else:
-            self._spawn(self._wait_for_claim())
+            self._show()
+            self._spawn(self._serve_later())
         return self.url
 
     async def stop(self, reason: str = "it is shutting down") -> None:
@@ -157,40 +149,9 @@ class Host:
         mine = self.engine.id
         return [job.id for job in jobs if job and job.engine == mine and not job.state.ended]
 
-    async def _claimed(self) -> bool:
-        """Whether we may serve. A background server is asked to give way."""
-        home, loop = self.engine.home, asyncio.get_running_loop()
-        until = loop.time() + CLAIM_WAIT
-        while not self.claim.take():
-            other = await asyncio.to_thread(claim.find_other, home)
-            gives_way = other is not None and other.kind == "background"
-            if other is not None and (self.kind == "background" or not gives_way):
-                self.message = f"viewer of pid {other.record.pid}, which serves {other.record.url}"
-                self._show()
-                return False
-            if other is not None:
-                await asyncio.to_thread(claim.ask_hand_over, home, other)
-            if loop.time() >= until:
-                self.message = await asyncio.to_thread(claim.blame_holder, home)
-                self._show()
-                return False
-            await asyncio.sleep(0.1)
-        return True
-
-    async def _wait_for_claim(self) -> None:
-        """As a viewer: take over when the one who serves has left.
-
-        A background server may have been quicker: it has to give way as at any
-        other time, or its clients would keep it, and the screen would look on.
-        """
-        home, seen = self.engine.home, None
-        while not self.claim.take():
-            record = await asyncio.to_thread(read_record, home)
-            if record is not None and record != seen:
-                seen, other = record, await asyncio.to_thread(claim.find_other, home)
-                if other is not None and other.kind == "background":
-                    await asyncio.to_thread(claim.ask_hand_over, home, other)
-            await asyncio.sleep(LOOK_EVERY)
+    async def _serve_later(self) -> None:
+        """As a viewer: take over when the one who serves has left."""
+        await claim.wait_for(self.claim, self.engine.home)
         self.message = ""
         await self._serve()
 
@@ -244,7 +205,7 @@ class Host:
             "/mcp": web.mcp_app(side),
             "/healthz": control.health,
             "/control": control,
-            "/gateway": _gateway(self.engine),
+            "/gateway": web.gateway_app(self.engine),
         }
         ready = asyncio.Event()
         self._serving = asyncio.create_task(
@@ -323,16 +284,3 @@ async def start_server(
     made = Host(engine, host=host, port=port, project=project, kind=kind)
     await made.start()
     return made
-
-
-def _gateway(engine: Engine) -> App:
-    """The metering gateway, loaded when the first agent's request comes."""
-    made: list[App] = []
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        if not made:
-            module = await asyncio.to_thread(import_module, "workers_tui.server.gateway")
-            made.append(module.gateway_app(engine))
-        await made[0](scope, receive, send)
-
-    return app

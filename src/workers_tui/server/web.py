@@ -9,7 +9,8 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Callable, Iterator
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
@@ -18,6 +19,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from workers_tui.server.gate import App, Receive, Scope, Send, answer
 from workers_tui.server.mcp_server import Doors, McpSide
 from workers_tui.server.request_ids import RequestIds
+
+if TYPE_CHECKING:
+    from workers_tui.engine.engine import Engine
 
 GRACE = 2
 FLUSH = 0.05
@@ -80,6 +84,19 @@ def mcp_app(side: McpSide) -> App:
     """The streamable-HTTP app of the SDK, for /mcp; hosts and origins are the gate's to check."""
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     return RequestIds(side.server.streamable_http_app(transport_security=security))
+
+
+def gateway_app(engine: Engine) -> App:
+    """The metering gateway, loaded when the first agent's request comes."""
+    made: list[App] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if not made:
+            module = await asyncio.to_thread(import_module, "workers_tui.server.gateway")
+            made.append(module.gateway_app(engine))
+        await made[0](scope, receive, send)
+
+    return app
 
 
 def route(routes: dict[str, App]) -> App:
