@@ -423,8 +423,8 @@ BOTH_ERAS = (
     Promise(
         "a listener is told of what it asked for",
         "forwarder/bridge.py",
-        "notices = self._subscriptions.notices() if self._era.newest else [_notice(CHANGED)]",
-        "notices = [_notice(CHANGED)]",
+        "notices = self._subscriptions.notices() if self._era.newest else [frames.notice(CHANGED)]",
+        "notices = [frames.notice(CHANGED)]",
         (
             NEWEST + "test_changes_are_told_to_those_who_listen_for_them",
             "forwarder/test_official_client.py::test_the_newest_client_hears_that_the_tools_changed",
@@ -506,9 +506,9 @@ BOTH_ERAS = (
     ),
     Promise(
         "every handshake version is answered in kind",
-        "forwarder/bridge.py",
-        "wanted if wanted in eras.HANDSHAKE else eras.HANDSHAKE[0]",
-        "eras.HANDSHAKE[0]",
+        "forwarder/eras.py",
+        "wanted if wanted in HANDSHAKE else HANDSHAKE[0]",
+        "HANDSHAKE[0]",
         (FRAMES + "test_an_unknown_protocol_version_gets_one_we_speak",),
     ),
     Promise(

@@ -48,7 +48,7 @@ class Bridge:
         self._output = output
         self._headers: Mapping[str, str] = {}
         self._listing = Listing(options, environ)
-        self._initialize = _introduced({})
+        self._initialize = eras.introduced({})
         self._era = Era()
         self._subscriptions = Subscriptions()
         self._connections: Connections | None = None
@@ -117,7 +117,7 @@ class Bridge:
         self._output.send(opened)
 
     def _on_initialize(self, params: Message) -> Message:
-        self._initialize = _introduced(params)
+        self._initialize = eras.introduced(params)
         version = self._initialize["protocolVersion"]
         return {**self._listing.introduction(), "protocolVersion": version}
 
@@ -213,7 +213,7 @@ class Bridge:
             running.jobs = meta.get(JOBS) or running.jobs
             if running.token is not None and not running.cancelled:
                 told = {**params, "progressToken": running.token}
-                self._output.send(_notice("notifications/progress", told))
+                self._output.send(frames.notice("notifications/progress", told))
 
     # Life
 
@@ -254,7 +254,7 @@ class Bridge:
         return HandshakeServer(place, self._headers, self._from_server, lost, initialize)
 
     def _say_tools_changed(self) -> None:
-        notices = self._subscriptions.notices() if self._era.newest else [_notice(CHANGED)]
+        notices = self._subscriptions.notices() if self._era.newest else [frames.notice(CHANGED)]
         for notice in notices:
             self._output.send(notice)
 
@@ -273,22 +273,6 @@ def _until_client_leaves(work: Callable[[], None]) -> None:
         work()
     except ClientGone:
         os._exit(0)  # nobody is left to tell
-
-
-def _notice(method: str, params: Message | None = None) -> Message:
-    notice: Message = {"jsonrpc": "2.0", "method": method}
-    return notice if params is None else {**notice, "params": params}
-
-
-def _introduced(params: Message) -> Message:
-    """The client's initialize, complete and in a version that our servers speak."""
-    wanted = params.get("protocolVersion")
-    return {
-        "capabilities": {},
-        "clientInfo": {"name": "unknown", "version": "0"},
-        **params,
-        "protocolVersion": wanted if wanted in eras.HANDSHAKE else eras.HANDSHAKE[0],
-    }
 
 
 def _reader_gone(fd: int) -> bool:

@@ -75,6 +75,17 @@ class Era:
         return None
 
 
+def introduced(params: Message) -> Message:
+    """The client's initialize, complete and in a version that our servers speak."""
+    wanted = params.get("protocolVersion")
+    return {
+        "capabilities": {},
+        "clientInfo": {"name": "unknown", "version": "0"},
+        **params,
+        "protocolVersion": wanted if wanted in HANDSHAKE else HANDSHAKE[0],
+    }
+
+
 def enveloped(message: Message) -> bool:
     """Whether a request came in the newest era's envelope."""
     meta = message.get("params", {}).get("_meta")

@@ -104,6 +104,11 @@ def result(request_id: object, value: Message) -> Message:
     return {"jsonrpc": "2.0", "id": request_id, "result": value}
 
 
+def notice(method: str, params: Message | None = None) -> Message:
+    said: Message = {"jsonrpc": "2.0", "method": method}
+    return said if params is None else {**said, "params": params}
+
+
 def error(request_id: object, code: int, text: str) -> Message:
     return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": text}}
 

@@ -65,5 +65,4 @@ class Subscriptions:
 
 
 def _notice(method: str, request_id: Any, params: Message) -> Message:
-    params = {**params, "_meta": {ID: request_id}}
-    return {"jsonrpc": "2.0", "method": method, "params": params}
+    return frames.notice(method, {**params, "_meta": {ID: request_id}})

@@ -163,12 +163,12 @@ class HandshakeServer(Server):
         self._headers["mcp-protocol-version"] = version
         if session := exchange.headers.get("mcp-session-id"):
             self._headers["mcp-session-id"] = session
-        self.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self.notify(frames.notice("notifications/initialized"))
         threading.Thread(target=self._listen, daemon=True).start()
 
     def cancel(self, request_id: int, params: Message) -> None:
         told = {**params, "requestId": request_id}
-        self.notify({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": told})
+        self.notify(frames.notice("notifications/cancelled", told))
 
     def _listen(self) -> None:
         """Deliver what the server says by itself; the end of the stream ends the session."""
