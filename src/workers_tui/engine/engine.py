@@ -160,8 +160,8 @@ class Engine:
             self._tiers.show()
 
     async def _settled(self, found: Drift) -> None:
-        what = "1 open cost is" if found.settled == 1 else f"{found.settled} open costs are"
-        self.events.tell("budget", f"{what} settled by the provider")
+        what = "1 open cost" if found.settled == 1 else f"{found.settled} open costs"
+        self.events.tell("budget", f"the provider settled {what}")
         await self.budget.refresh()
 
     async def reconcile(self) -> Drift:
