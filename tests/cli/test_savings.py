@@ -159,6 +159,16 @@ def test_names_out_of_transcripts_are_never_executed_by_the_terminal(program: Pr
     assert "evil?[31m?name" in program.text()
 
 
+def test_a_long_name_leaves_room_for_the_figures(program: Program) -> None:
+    Tree(program.root).write(line(model="m" * 5000 + "-end", sessionId="s" * 5000))
+    for axis in ("model", "session"):
+        table = program.text("--by", axis)
+        assert max(map(len, table.splitlines())) < 140
+        assert "…mmm" in table
+        assert "m-end" in table
+    assert program.json("--by", "session")["by"][0]["key"] == "s" * 5000
+
+
 def test_several_directories_may_be_named(program: Program, tmp_path: Path) -> None:
     trees = [Tree(tmp_path / name) for name in ("one", "two")]
     for number, tree in enumerate(trees):

@@ -11,6 +11,8 @@ from workers_tui.engine.transcripts.savings_report import Report
 
 COLUMNS = ("messages", "input", "output", "cache write", "cache read", "fresh", "cost")
 MANY_GROUPS = 40
+WIDEST = 64
+"""Cells of a name in a table."""
 
 
 def table_lines(report: Report) -> list[str]:
@@ -37,7 +39,7 @@ def _label(report: Report, key: str) -> str:
 
 
 def _table(title: str, groups: list[tuple[str, Tokens]]) -> list[str]:
-    rows = [(printable(key) or "(none)", *_cells(found)) for key, found in groups]
+    rows = [(_short(key) or "(none)", *_cells(found)) for key, found in groups]
     head = (title, *COLUMNS)
     widths = [max(len(row[n]) for row in (head, *rows)) for n in range(len(head))]
     return [
@@ -47,6 +49,12 @@ def _table(title: str, groups: list[tuple[str, Tokens]]) -> list[str]:
         ).rstrip()
         for row in (head, *rows)
     ]
+
+
+def _short(name: str) -> str:
+    """A name that leaves room for the figures: of a long one both ends."""
+    shown = printable(name)
+    return shown if len(shown) <= WIDEST else f"{shown[:29]}…{shown[-(WIDEST - 30) :]}"
 
 
 def printable(name: str) -> str:
@@ -117,7 +125,7 @@ def _notes(report: Report) -> list[str]:
     everybody = add_tokens([report.manager, *report.workers.values()])
     sums, notes = everybody.sums, []
     if everybody.unpriced:
-        names = ", ".join(map(printable, everybody.unpriced))
+        names = ", ".join(map(_short, everybody.unpriced))
         notes.append(f"Without a price, so not in the cost: {names}.")
     if sums.web:
         notes.append(f"Billed apart, so not in the cost: {plural(sums.web, 'web search')}.")

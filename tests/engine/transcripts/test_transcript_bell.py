@@ -180,7 +180,7 @@ def test_directories_elsewhere_are_watched_and_circles_are_not(tmp_path: Path) -
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks for inotify's limits")
-async def test_real_watches_reach_a_directory_behind_a_link(tmp_path: Path) -> None:
+async def test_watches_reach_a_directory_behind_a_link(tmp_path: Path) -> None:
     elsewhere, tree = tmp_path / "elsewhere", Tree(tmp_path / "claude")
     tree.write(line())
     elsewhere.mkdir()

@@ -98,7 +98,7 @@ class Bell:
     def found(self, paths: Iterable[str]) -> None:
         """Hear in which files a look at everything found news: some may be without a watch.
 
-        The kernel drops notices when too many come at once, and follows no links.
+        The kernel drops notices when too many come at once.
         """
         untold = [path for path in paths if path not in self._live]
         if untold:
@@ -196,7 +196,7 @@ class Bell:
         # watchfiles takes 70 ms to import, which a command that follows nothing need not pay.
         from watchfiles import awatch
 
-        watched = folders_in(roots) if self._one_by_one else [*roots, *links_in(roots)]
+        watched = folders_in(roots) if self._one_by_one else roots
         async for changes in awatch(
             *watched,
             watch_filter=None,
@@ -236,7 +236,7 @@ class Bell:
 
 
 def links_in(roots: Sequence[Path]) -> list[Path]:
-    """Directories elsewhere to which links in the roots lead: watches follow none by themselves."""
+    """Directories elsewhere to which links in the roots lead."""
     real = [os.path.realpath(root) for root in roots]
     found = []
     for root in roots:
