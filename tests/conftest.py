@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from workers_tui.home.files import prepare
 from workers_tui.home.places import Home
@@ -33,6 +34,11 @@ WHOLE = (
 )
 """Files whose tests start programs or go round the whole dashboard: `make processes` runs them."""
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+
+# How long an example takes says nothing: the machine may be busy, and the first text that is
+# made in a new checkout waits four seconds for a table of all characters.
+settings.register_profile("any pace", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any pace")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workers_tui.engine.agents.agent_events import (
@@ -87,7 +87,6 @@ SUBTYPES = ("init", "api_retry", "compact_boundary", "task_started", "success")
 BLOCKS = ("text", "tool_use", "tool_result")
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.sampled_from(KINDS), st.sampled_from(SUBTYPES), st.sampled_from(BLOCKS), st.data())
 def test_strange_events_break_nothing(
     kind: str, subtype: str, block: str, data: st.DataObject

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workers_tui.engine.agents.message_reading import EventCutter, MessageReading, Passed, guess
@@ -62,7 +62,6 @@ def test_usage_is_the_same_wherever_it_is_told(start: Any, end: Any) -> None:
     assert (passed.complete, passed.model, passed.stop_reason) == (True, "m", "end_turn")
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     cuts=st.lists(st.integers(0, 900), max_size=40),
     line_end=st.sampled_from(["\n", "\r\n", "\r"]),
@@ -147,7 +146,6 @@ ODD = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     st.sampled_from(["message_start", "content_block_delta", "message_delta", "error", "message"]),
     st.dictionaries(st.sampled_from(["message", "delta", "usage", "error", "content"]), ODD),
