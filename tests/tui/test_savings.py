@@ -119,7 +119,10 @@ def test_where_nothing_was_delegated_the_pane_says_so_and_what_is_wrong() -> Non
     unpriced = replace(own, manager=replace(own.manager, unpriced=("glm-9",)))
     assert "$7.50 + ?" in said(sentences(replace(view, all_time=unpriced), 60))
     assert summary(view) == "nothing yet"
-    assert "By Claude's own model" in said(tables(view, 120))
+    full = said(tables(view, 120))
+    assert "with the first job" in full
+    assert "By Claude's own model" in full
+    assert "workers did" not in full
 
 
 def test_a_net_amount_names_the_jobs_whose_cost_nobody_knows() -> None:
@@ -127,6 +130,17 @@ def test_a_net_amount_names_the_jobs_whose_cost_nobody_knows() -> None:
     assert "net +$3.10 to +$5.80 less 2 unknown" in said(sentences(view, 60))
     assert summary(view).endswith("net +$3.10 to +$5.80 - 2 ?")
     assert "net counts what is unknown of the workers' cost as 0" in said(tables(view, 120))
+
+
+def test_the_formula_says_what_makes_the_counts_less_than_exact() -> None:
+    view = make_savings()
+    assert "lower bound" not in said(formula(view))
+    sums = view.today.manager.sums._replace(unfinished=1, web=3, fast=1, odd=1)
+    today = replace(view.today, manager=replace(view.today.manager, sums=sums))
+    shown = said(formula(replace(view, today=today)))
+    assert "; 1 message broken off, so output is a lower bound" in shown
+    assert "; 3 web searches not in the cost" in shown
+    assert "; 2 messages of another speed at standard price" in shown
 
 
 def test_one_amount_is_no_range() -> None:

@@ -139,8 +139,8 @@ FORMULA = (
     "Kept out of context: the tokens of the files that workers read, less those that came back.",
     "Net, high: those tokens at the input price of Claude's own model, less what the workers cost.",
     "Net, low: the same at its cache-read price, which is what a second look at a file costs.",
-    "A job whose cost nobody knows counts as 0 in it, and the amount then says so.",
     "It may be negative, and is then shown so.",
+    "A job whose cost nobody knows counts as 0 in it, and the amount then says so.",
     "Share of the work: the workers' fresh tokens over all, in the sessions that delegated.",
     "Fresh are input, cache writes and output; cache reads are never counted as work.",
 )

@@ -15,6 +15,7 @@ from workers_tui.tui.panes.prose import fold
 from workers_tui.tui.panes.savings import FORMULA, net, nothing_yet, waiting, warned
 
 if TYPE_CHECKING:
+    from workers_tui.engine.transcripts.cells import Sums
     from workers_tui.engine.transcripts.job_savings import JobSaving
     from workers_tui.engine.transcripts.savings import Figures, Tokens
     from workers_tui.engine.transcripts.savings_view import DayPoint, Period
@@ -69,7 +70,7 @@ def tables(view: Savings | None, width: int) -> list[Row]:
     return [
         row(),
         *_warned(warned(view)),
-        *_spans(view, width),
+        *([*nothing_yet(), row()] if view.is_empty else _spans(view, width)),
         *_days(view.days[-DAYS:], width),
         *_ranked("By worker", view.workers, width, "No agent worker has left a transcript yet."),
         *_ranked("By Claude's own model", view.models, width, "No transcript of Claude Code yet."),
@@ -98,8 +99,19 @@ def _counts(name: str, period: Period) -> Iterator[Row]:
     )
     yield row(
         (f" {name:<10}", "dim"),
-        (" ".join(said), ""),
+        (" ".join(said) + "".join(_bends(sums)), ""),
     )
+
+
+def _bends(sums: Sums) -> Iterator[str]:
+    """What makes these counts, or their cost, less than exact."""
+    if sums.unfinished:
+        broken = words.plural(sums.unfinished, "message")
+        yield f"; {broken} broken off, so output is a lower bound"
+    if sums.web:
+        yield f"; {words.plural(sums.web, 'web search', 'web searches')} not in the cost"
+    if other := sums.fast + sums.odd:
+        yield f"; {words.plural(other, 'message')} of another speed at standard price"
 
 
 def _warned(warnings: Sequence[str]) -> Iterator[Row]:
