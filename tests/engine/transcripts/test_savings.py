@@ -106,6 +106,26 @@ def test_a_file_that_claude_read_itself_afterwards_was_not_kept_out() -> None:
     assert (whole.kept_out, whole.back) == (8_500, 500)
 
 
+@pytest.mark.parametrize(
+    ("path", "project", "again"),
+    [
+        ("/home/dev/project/README.md", "/home/dev/project", True),
+        ("/home/dev/project/docs/README.md", "/home/dev/project", False),
+        ("/srv/shared/README.md", "/home/dev/project", True),
+        ("/home/dev/project/docs/README.md", None, True),
+        ("/home/dev/project/OTHER-README.md", None, False),
+    ],
+)
+def test_in_a_known_project_only_the_very_file_was_read_again(
+    path: str, project: str | None, again: bool
+) -> None:
+    at = int(datetime(2026, 6, 10, 13, tzinfo=UTC).timestamp())
+    sent = (Sent("README.md", 1, 9, 4_000, ""),)
+    asked = job(sent=sent, project=project)
+    (saved,) = job_savings([asked], Links(own_reads={"s1": [(at, path)]}), lambda _: OPUS)
+    assert bool(saved.read_again) == again
+
+
 def test_net_dollars_are_a_range_less_the_workers_cost() -> None:
     (saved,) = job_savings([job()], Links(), lambda _: OPUS)
     assert saved.net_high_pico == from_usd(Decimal(8_500) * 5 / 10**6) - from_usd("0.001")

@@ -187,7 +187,12 @@ def _read_again(job: Job, reads: Sequence[tuple[int, str]]) -> tuple[str, ...]:
     begun = job.created_at.timestamp()
     later = [path for at, path in reads if at >= begun]
     return tuple(
-        one.path
-        for one in job.sent
-        if any(path == one.path or path.endswith("/" + one.path) for path in later)
+        one.path for one in job.sent if any(_is(path, one.path, job.project) for path in later)
     )
+
+
+def _is(path: str, sent: str, project: str | None) -> bool:
+    """Whether a whole path is the file that was sent, whose path begins at a root."""
+    if project and path.startswith(f"{project}/"):
+        return path == f"{project}/{sent}"
+    return path == sent or path.endswith(f"/{sent}")
