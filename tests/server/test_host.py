@@ -435,6 +435,27 @@ async def test_a_change_of_the_tiers_is_announced(
     assert "auto, new (all)" in json.dumps(delegate.input_schema)
 
 
+async def test_a_client_that_left_keeps_no_news_from_the_others(
+    start: Start, engine: FakeEngine
+) -> None:
+    host = await start("serve")
+    heard = asyncio.Event()
+
+    async def on_message(message: Any) -> None:
+        if "list_changed" in str(getattr(message, "method", message)):
+            heard.set()
+
+    async with client_of(host) as gone:
+        await gone.list_tools()
+    async with client_of(host, message_handler=on_message) as client:
+        await client.list_tools()
+        for number in range(3):
+            engine.config.settings = Settings(tiers={f"new{number}": Tier(model="m")})
+            engine.board.put(Key(Topic.CONFIG), number)
+            await asyncio.wait_for(heard.wait(), 5)
+            heard.clear()
+
+
 def listening(client: Any, era: str, heard: asyncio.Event) -> Any:
     from contextlib import asynccontextmanager, suppress
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from workers_tui.home.switches import delegation_mode
 from workers_tui.server import client_roots, schemas
 from workers_tui.server.call import Call
 from workers_tui.server.client_roots import Context, RootsNeeded, listed_roots
+from workers_tui.server.pushing import reporter, tell_tools_changed
 from workers_tui.server.replies import Reply
 from workers_tui.server.roots import choose
 from workers_tui.server.running import Key, RunningCalls
@@ -48,7 +49,6 @@ MOVED = -32050
 """JSON-RPC error: another server has taken over, nothing was done; call there."""
 
 INTRODUCTIONS = {"initialize", "server/discover"}
-PUSH_WAIT = 2.0
 
 
 @dataclass(slots=True)
@@ -162,7 +162,7 @@ class McpSide:
     async def tools_changed(self) -> None:
         """Tell every client that can hear it."""
         await self.bus.publish(ToolsListChanged())
-        await asyncio.gather(*(_tell(client) for client in self.doors.clients.all()))
+        await asyncio.gather(*(tell_tools_changed(client) for client in self.doors.clients.all()))
 
     def tiers(self) -> list[tuple[str, str]]:
         """Tier names and uses, as the descriptions name them."""
@@ -195,7 +195,7 @@ class McpSide:
         key: Key,
     ) -> Call:
         said = ctx.meta or {}
-        report = _reporter(ctx)
+        report = reporter(ctx)
 
         async def started(jobs: Iterable[Job]) -> None:
             ids = [job.id for job in jobs]
@@ -256,14 +256,6 @@ class McpSide:
                 await self.doors.engine.cancel(job_id, by=client.name or "client")
 
 
-async def _tell(client: Client) -> None:
-    """Push to one client; one that is gone or does not read must not hold up the others."""
-    if client.tell_tools_changed is not None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PUSH_WAIT):
-                await client.tell_tools_changed()
-
-
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
@@ -273,28 +265,6 @@ def _headers(ctx: Context) -> dict[str, str]:
     if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
         headers.pop(MCP_SESSION, None)  # that era has none: whoever sends one borrows it
     return headers
-
-
-def _reporter(ctx: Context) -> Callable[..., Awaitable[None]]:
-    """Sends progress of this request, rising as the protocol asks; silent without a token."""
-    token = (ctx.meta or {}).get("progress_token", (ctx.meta or {}).get("progressToken"))
-    last = -1.0
-
-    async def report(
-        done: float, of: float | None, text: str, meta: dict[str, Any] | None = None
-    ) -> None:
-        nonlocal last
-        if token is None:
-            return
-        last = done if done > last else last + 0.001
-        params = types.ProgressNotificationParams.model_validate(
-            {"progressToken": token, "progress": last, "total": of, "message": text, "_meta": meta}
-        )
-        await ctx.session.send_notification(
-            types.ProgressNotification(params=params), related_request_id=ctx.request_id
-        )
-
-    return report
 
 
 def _result(reply: Reply) -> types.CallToolResult:
