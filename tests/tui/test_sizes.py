@@ -11,6 +11,7 @@ from workers_tui.tui.lines import LineView, row
 from workers_tui.tui.panes.footer import Footer
 from workers_tui.tui.panes.hints import Hints
 from workers_tui.tui.panes.one_line import ListHead
+from workers_tui.tui.screens.detail import DetailScreen
 from workers_tui.tui.screens.face import Face
 from workers_tui.tui.screens.help import HelpScreen
 from workers_tui.tui.screens.history import HistoryScreen
@@ -150,3 +151,24 @@ async def test_the_events_say_that_they_are_filtered(desk: Open, engine: FakeEng
         await d.until(lambda: "/zzz" in d.app.screen.query_one("#events").title)  # type: ignore[attr-defined]
         await d.press("escape")
         await d.until(lambda: "/zzz" not in d.app.screen.query_one("#events").title)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("size", [*SIZES, (140, 45)])
+async def test_a_screen_is_laid_out_for_its_size_at_once(
+    desk: Open, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laid_out: dict[str, set[tuple[int, int]]] = {}
+    resized = LineView.on_resize
+
+    def note(view: LineView) -> None:
+        laid_out.setdefault(type(view).__name__, set()).add((view.size.width, view.size.height))
+        resized(view)
+
+    async with desk(size=size) as d:
+        monkeypatch.setattr(LineView, "on_resize", note)
+        for screen in (DetailScreen("k7f2q"), TiersScreen(), HelpScreen()):
+            laid_out.clear()
+            await d.app.push_screen(screen)
+            await d.settled()
+            assert laid_out
+            assert {name: sizes for name, sizes in laid_out.items() if len(sizes) > 1} == {}

@@ -54,19 +54,9 @@ class Columns:
 class JobsHead(OneLine):
     """The names of the columns."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.columns = Columns.of(80)
-
-    def set_columns(self, columns: Columns) -> None:
-        """Follow the list below."""
-        if columns != self.columns:
-            self.columns = columns
-            self.refresh()
-
     def line(self) -> Strip:
         """One line of names over their columns."""
-        at = self.columns
+        at = Columns.of(max(0, self.size.width - 1))  # the list keeps a cell for its scrollbar
         names = (
             "   ",
             safe.fit("job", at.job),
@@ -184,8 +174,6 @@ class JobList(LineView):
         """Columns follow the width."""
         self._columns = Columns.of(self.row_width)
         self.redraw_all()  # a row drawn just before has the columns of the old width
-        for head in self.screen.query(JobsHead):
-            head.set_columns(self._columns)
         super().on_resize()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:

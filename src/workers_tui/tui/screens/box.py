@@ -8,6 +8,7 @@ from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen
 
 from workers_tui.tui.key_queue import drop_text
+from workers_tui.tui.screens.breakpoints import fit
 from workers_tui.tui.screens.once import in_front, nothing_to_close, stands
 
 Answer = TypeVar("Answer")
@@ -18,6 +19,10 @@ class Box(ModalScreen[Answer]):
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual's own way
     VERTICAL_BREAKPOINTS = [(0, "-low"), (28, "-tall")]  # noqa: RUF012 - Textual's own way
+
+    def on_compose(self) -> None:
+        """Before what is in it: it is laid out for this size at once."""
+        fit(self)
 
     def on_mount(self) -> None:
         """Fill it."""

@@ -81,6 +81,7 @@ class DashboardScreen(LeftColumn, RightColumn, SettingsVerbs, Moves):
 
     def opened(self) -> None:
         """The jobs have the focus."""
+        self.on_resize()
         self.job_list.focus()
         self.explain_jobs()
 

@@ -43,6 +43,7 @@ class DetailScreen(JobVerbs, Moves):
 
     def opened(self) -> None:
         """The text has the focus: it is what one scrolls."""
+        self.on_resize()
         self.query_one(Trace).display = False
         self.query_one(Output).focus()
         self._load()

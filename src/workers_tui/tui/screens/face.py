@@ -16,6 +16,7 @@ from workers_tui.tui.panes.editor import CellEditor
 from workers_tui.tui.panes.footer import Footer
 from workers_tui.tui.panes.header import Header, Pulse
 from workers_tui.tui.panes.hints import Hint
+from workers_tui.tui.screens.breakpoints import fit
 from workers_tui.tui.screens.last_line import LastLine
 from workers_tui.tui.screens.once import in_front, nothing_to_close, stands
 
@@ -61,6 +62,10 @@ class Face(LastLine):
         self._hidden: AbstractSet[str] | None = None
         self._panes: list[LineView] = []
         """Those there when it was mounted; they go first when it is taken down."""
+
+    def on_compose(self) -> None:
+        """Before the panes: they are laid out for this size at once."""
+        fit(self)
 
     def compose(self) -> ComposeResult:
         """Header, what the screen is about, footer."""
@@ -108,7 +113,7 @@ class Face(LastLine):
     @property
     def narrow(self) -> bool:
         """Whether there is one column only."""
-        return self.size.width < WIDE
+        return self.app.size.width < WIDE
 
     def on_mount(self) -> None:
         """Show what is known, and the keys."""
