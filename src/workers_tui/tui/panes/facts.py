@@ -155,7 +155,7 @@ def _agent(job: Job) -> Iterator[Fact]:
     yield "rights", "an agent has your rights on files", "warn"
     calls = words.plural(job.tool_calls, "tool call")
     yield "turns", f"{job.turns}, {calls}", ""
-    if job.last_action:
+    if job.last_action and not job.last_action.startswith(calls):
         yield "last", safe.one_line(job.last_action), ""
     if job.agent_session:
         yield "resume", safe.one_line(job.agent_session), "dim"
