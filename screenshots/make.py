@@ -21,14 +21,14 @@ from tests.walk.tmux import NeverCame, Window  # noqa: E402 - the path is set ab
 
 terminal_picture = importlib.import_module("terminal_picture")
 draw = terminal_picture.draw
-LANCZOS = 1  # Pillow's number for the filter
+OCTREE = 2  # Pillow's number for the method that keeps rare colours, which here mean something
 
 HERE = ROOT / "screenshots"
 WIDE, NARROW = (140, 40), (80, 24)
-FRAMES, FRAME_MS = 50, 240
+FRAMES, FRAME_MS = 40, 300
 TRIES = 8
-COLOURS, SCALE = 48, 0.8
-"""Of the recording: what keeps it light."""
+COLOURS = 64
+"""Of the recording: few keep it light."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,8 @@ def take(size: tuple[int, int], names: Sequence[str]) -> None:
     try:
         for shot in shots:
             come_to(window, shot)
-            draw(window.coloured(), *size).quantize(128).save(
-                HERE / f"{shot.name}.png", optimize=True
-            )
+            picture = draw(window.coloured(), *size).quantize(128, method=OCTREE)
+            picture.save(HERE / f"{shot.name}.png", optimize=True)
             window.press("Escape", "Escape", "1")
             time.sleep(0.5)
             print(f"{shot.name}.png")
@@ -106,23 +105,22 @@ def record() -> None:
     frames = []
     try:
         for number in range(FRAMES):
-            if number == 10:
+            if number == 8:
                 window.press("g")
-            if number in {25, 28}:
+            if number in {20, 23}:
                 window.press("j")
-            if number == 34:
+            if number == 27:
                 window.press("Enter")
-            if number == 46:
+            if number == 36:
                 window.press("Escape")
             frames.append(draw(window.coloured(), *size))
             time.sleep(FRAME_MS / 1_000)
     finally:
         window.close()
-    width, height = (round(SCALE * side) for side in frames[0].size)
-    scaled = [frame.resize((width, height), LANCZOS) for frame in frames]
     # One palette for all keeps only what changed; from several: none has every colour.
-    palette = terminal_picture.below_each_other(scaled[:: len(scaled) // 4]).quantize(COLOURS)
-    first, *rest = (frame.quantize(palette=palette, dither=0) for frame in scaled)
+    several = terminal_picture.below_each_other(frames[:: len(frames) // 4])
+    palette = several.quantize(COLOURS, method=OCTREE)
+    first, *rest = (frame.quantize(palette=palette, dither=0) for frame in frames)
     first.save(
         HERE / "demo.gif", save_all=True, append_images=rest, duration=FRAME_MS, loop=0,
         optimize=True,
