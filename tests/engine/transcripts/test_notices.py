@@ -21,6 +21,7 @@ def test_nothing_delegated_is_nothing_said() -> None:
         ([("glm", 30_000), ("fast", 5_000)], "glm 30k, fast 5.0k"),
         ([("glm", 20_000), ("fast", 9_000), ("a", 4_000), ("b", 2_000)], "glm 20k, fast 9.0k, +2"),
         ([("glm", 30_000)], "glm 30k, others 5.0k"),
+        ([("\x1b]0;x\x07\n" + "m" * 90, 35_000)], "?]0;x??" + "m" * 17 + " 35k"),
     ],
 )
 def test_a_session_says_who_did_how_much(workers: list[tuple[str, int]], names: str) -> None:

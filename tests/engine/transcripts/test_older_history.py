@@ -42,7 +42,18 @@ def test_it_is_read_once(tmp_path: Path) -> None:
     assert rows(conn, DAY + 1) == []
 
 
-@pytest.mark.parametrize("text", ["", "[", "3", "{}", '{"a": {"input": true, "output": -4}}'])
+ODD = [
+    "",
+    "[",
+    "3",
+    "{}",
+    '{"a": {"input": true, "output": -4}}',
+    '{"a": {"b": {"input": 1000000000000000000000000000000}}}',
+    "[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("text", ODD)
 def test_what_makes_no_sense_is_nothing(tmp_path: Path, text: str) -> None:
     conn = sqlite3.connect(":memory:")
     conn.executescript(MIGRATIONS[0])
@@ -50,3 +61,28 @@ def test_what_makes_no_sense_is_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_text(text)
     assert take_in(conn, tmp_path) == 0
     assert rows(conn) == []
+
+
+def test_a_worker_whose_name_is_no_text_is_one_of_the_others(tmp_path: Path) -> None:
+    conn = sqlite3.connect(":memory:")
+    conn.executescript(MIGRATIONS[0])
+    (tmp_path / FILE).parent.mkdir()
+    (tmp_path / FILE).write_text(
+        r'{"workers": {"\ud800": {"input": 7}}, "days": [{"name": "\udfff", "output": 3}]}'
+    )
+    assert take_in(conn, tmp_path) == 1
+    (row,) = rows(conn)
+    assert (row.owner, row.sums.input, row.sums.output) == ("older workers", 7, 3)
+
+
+def test_a_file_that_was_half_written_is_read_when_it_is_whole(tmp_path: Path) -> None:
+    conn = sqlite3.connect(":memory:")
+    conn.executescript(MIGRATIONS[0])
+    path = tmp_path / FILE
+    path.parent.mkdir()
+    whole = json.dumps(SHAPES[0])
+    path.write_text(whole[:20])
+    assert take_in(conn, tmp_path) == 0
+    path.write_text(whole)
+    assert take_in(conn, tmp_path) == 1
+    assert take_in(conn, tmp_path) == 0

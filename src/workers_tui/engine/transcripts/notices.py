@@ -14,6 +14,7 @@ from workers_tui.home.notices import Notices
 
 SESSIONS_KEPT = 100
 """Older sessions are not asked about any more."""
+LONGEST_NAME = 24
 NAMED = 2
 """Workers that a line names; of the others it says how many they are."""
 
@@ -35,13 +36,18 @@ def session_line(found: Figures, workers: Sequence[tuple[str, int]]) -> str:
         return ""
     rest = found.worker_fresh - sum(fresh for _, fresh in workers)
     everybody = [*workers, *([("others", rest)] if rest > 0 else [])]
-    parts = [f"{name} {count(fresh)}" for name, fresh in everybody[:NAMED]]
+    parts = [f"{_plain(name)} {count(fresh)}" for name, fresh in everybody[:NAMED]]
     parts += [f"+{len(everybody) - NAMED}"] if len(everybody) > NAMED else []
     own = count(found.all_fresh - found.worker_fresh)
     return (
         f"workers handled {found.percent:.0f} % of this session's tokens "
         f"({', '.join(parts)} vs Claude {own})"
     )
+
+
+def _plain(name: str) -> str:
+    """A name that a provider gave, for a terminal."""
+    return "".join(one if one.isprintable() else "?" for one in name[:LONGEST_NAME])
 
 
 def all_time_line(found: Figures) -> str:

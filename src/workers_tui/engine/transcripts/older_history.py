@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 from workers_tui.engine.transcripts.cells import Sums
 from workers_tui.engine.transcripts.index_query import CellRow
+from workers_tui.engine.transcripts.transcript_files import is_text
+from workers_tui.engine.usage import MOST_TOKENS
 from workers_tui.home.files import read_json
 
 FILE = Path(".usage", "ledger.json")
@@ -44,12 +46,20 @@ class Older(NamedTuple):
 
 
 def take_in(conn: Connection, workers_root: Path) -> int:
-    """Read the file if there is one that was not read yet; returns the sums found."""
+    """Read the file if there is one that was not read yet; returns the sums found.
+
+    One that is broken is looked at again: somebody may be writing it just now.
+    """
     path = workers_root / FILE
     name = f"older history {path}"
-    if conn.execute("SELECT 1 FROM note WHERE name = ?", (name,)).fetchone() or not path.is_file():
+    if not is_text(name) or not path.is_file():
         return 0
-    found = list(sums_in(read_json(path)))
+    if conn.execute("SELECT 1 FROM note WHERE name = ?", (name,)).fetchone():
+        return 0
+    value = read_json(path)
+    if value is None:
+        return 0
+    found = list(sums_in(value))
     grow = ", ".join(f"{column} = {column} + excluded.{column}" for column in Older._fields[2:])
     conn.executemany(
         f"INSERT INTO older VALUES (?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET {grow}",  # noqa: S608
@@ -96,20 +106,26 @@ def _look(value: Any, worker: str, day: int, depth: int) -> Iterator[tuple[str, 
             yield from _look(item, worker, day, depth + 1)
     if not isinstance(value, dict):
         return
-    worker = next((value[key] for key in NAMES if isinstance(value.get(key), str)), worker)
+    worker = next((value[key] for key in NAMES if _name(value.get(key))), worker)
     day = next((d for key in DAYS if (d := _day(value.get(key)))), day)
     counts = [_count(value, words) for words in WORDS.values()]
     if any(counts[:2]):
         yield worker, day, counts
         return  # sums inside of sums are parts of them
     for key, item in value.items():
-        named = key if isinstance(item, dict) and not _day(key) and depth > 0 else worker
+        named = (
+            key if isinstance(item, dict) and not _day(key) and depth > 0 and _name(key) else worker
+        )
         yield from _look(item, worker or named, _day(key) or day, depth + 1)
+
+
+def _name(value: Any) -> bool:
+    return isinstance(value, str) and is_text(value)
 
 
 def _count(value: dict[str, Any], words: tuple[str, ...]) -> int:
     found = (value.get(word) for word in words)
-    return next((n for n in found if isinstance(n, int) and not isinstance(n, bool) and n >= 0), 0)
+    return next((n for n in found if type(n) is int and 0 <= n <= MOST_TOKENS), 0)
 
 
 def _day(value: Any) -> int:
