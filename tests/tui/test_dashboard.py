@@ -368,3 +368,18 @@ async def test_an_empty_day_says_what_to_do(desk: Open, engine: FakeEngine) -> N
         engine.put_server(clients=0)
         await d.settled()
         assert "workers-tui connect" in d.text("#job-list")
+
+
+async def test_the_footer_offers_to_go_back_only_where_there_is_something_to_leave(
+    desk: Open,
+) -> None:
+    async with desk(size=(240, 40)) as d:
+        assert "esc back" not in d.footer
+        await d.press("2")
+        await d.until(lambda: "esc back" in d.footer)
+        await d.press("escape")
+        await d.until(lambda: "esc back" not in d.footer)
+        await d.press("slash", *"tier:code", "enter")
+        await d.until(lambda: "esc back" in d.footer)
+        await d.press("escape")
+        await d.until(lambda: "esc back" not in d.footer)

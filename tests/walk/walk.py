@@ -22,6 +22,7 @@ from tests.walk.tmux import NeverCame, Window  # noqa: E402 - the path is set ab
 
 SIZES = ((200, 50), (140, 45), (100, 30), (80, 24), (60, 15))
 PICTURES = ROOT / ".cache" / "walk"
+FACTS = r"│ state  "
 HOME = r"(?m)^.?. *Jobs ──"
 SETTLES = 0.5
 """Seconds in which a screen gets what it loads, after its text came."""
@@ -63,9 +64,9 @@ def steps(wide: bool) -> Sequence[Step]:
         Step("palette", ("C-p",), r"Search for commands|Open what"),
         Step("palette-search", (), r"(?s)theme.*Choose a theme", typed="theme"),
         Step("palette-back", ("Escape",), HOME),
-        Step("detail", ("G", "Enter"), r"asked by"),
+        Step("detail", ("G", "Enter"), FACTS),
         Step("detail-scroll", ("j", "k", "Tab", "G", "g"), r"state"),
-        Step("detail-back", ("Escape",), HOME, gone="asked by"),
+        Step("detail-back", ("Escape",), HOME, gone=FACTS),
         Step("filter", ("/",), r"filter:"),
         Step("filter-typed", (), r"filter: state:done", typed="state:done"),
         Step("filter-kept", ("Enter",), r"/state:done"),
@@ -105,7 +106,7 @@ def steps(wide: bool) -> Sequence[Step]:
         Step("themes-back", ("Escape",), HOME, gone="nord"),
         Step("history", ("h",), r"(?s)History ── [0-9].*[0-9]{2}:[0-9]{2}"),
         Step("history-moves", ("j", "j", "G", "g"), r"History ──"),
-        Step("history-detail", ("Enter",), r"asked by"),
+        Step("history-detail", ("Enter",), FACTS),
         Step("history-back", ("Escape", "Escape"), HOME, gone="History ──"),
         Step("ask", (), r"task for a worker: Count the words", typed="nCount the words"),
         Step("asked", ("Enter",), HOME, gone="task for a worker"),

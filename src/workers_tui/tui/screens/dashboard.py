@@ -94,6 +94,11 @@ class DashboardScreen(LeftColumn, RightColumn, SettingsVerbs, Moves):
             return found or listed.selected
         return listed.selected
 
+    def hidden_hints(self) -> AbstractSet[str]:
+        """Nothing to go back from while all jobs are listed and have the focus."""
+        back = bool(self._typed) or not self.job_list.has_focus
+        return super().hidden_hints() if back else {*super().hidden_hints(), "back"}
+
     def on_resize(self) -> None:
         """Corners follow the layout."""
         for frame in self.query(Frame):

@@ -164,6 +164,7 @@ class LeftColumn(JobVerbs):
         self.explain_jobs()
         self.job_list.rows_moved()
         self._tell_jobs()
+        self.update_hints()
 
     def action_follow(self) -> None:
         """Follow the newest line, or stay."""
