@@ -17,7 +17,7 @@ from tests.forwarder.stdio import Stdio, text_of
 from workers_tui.engine.engine import Engine, EngineOptions
 from workers_tui.forwarder import finder
 from workers_tui.forwarder.finder import Finder, NoServer, server_environment
-from workers_tui.home.places import Home
+from workers_tui.home.places import Home, find_home
 from workers_tui.home.server_record import read_record
 from workers_tui.server.host import Host
 from workers_tui.simulator.scenario import Scenario, scenario_of
@@ -78,10 +78,16 @@ async def test_the_first_call_starts_a_server_that_outlives_the_forwarder(
 async def test_a_relative_home_means_the_same_directory_to_the_server(
     forward: Forward, environ: dict[str, str], home: Home
 ) -> None:
-    client = await forward(**environ, WORKERS_HOME=os.path.relpath(home.state, home.config))
+    inner = find_home(flat=home.config / "inner")  # the forwarder works in home.config
+    client = await forward(**environ, WORKERS_HOME="inner")
     await client.greet()
-    assert "no agent worker" in text_of(await client.call(1, "worker_models"))
-    assert read_record(home) is not None
+    try:
+        assert "no agent worker" in text_of(await client.call(1, "worker_models"))
+    finally:
+        record = read_record(inner)
+        if record is not None:
+            os.kill(record.pid, signal.SIGKILL)
+    assert record is not None
 
 
 async def test_many_sessions_at_once_start_one_server(

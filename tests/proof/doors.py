@@ -1156,6 +1156,27 @@ STRANGERS = (
         (SLOW + "test_a_client_with_a_call_is_waited_for",),
     ),
     Promise(
+        "a holder of the claim that does not answer is named before long",
+        "server/claim.py",
+        "        if loop.time() >= until:\n",
+        "        if False:\n",
+        (HOST + "test_a_holder_that_does_not_answer_is_named_before_long",),
+    ),
+    Promise(
+        "a relative home means the same directory to the server",
+        "forwarder/finder.py",
+        'found["WORKERS_HOME"] = str(self._home.state)',
+        "pass",
+        (BACKGROUND + "test_a_relative_home_means_the_same_directory_to_the_server",),
+    ),
+    Promise(
+        "an output that takes nothing is the end and no defect",
+        "forwarder/frames.py",
+        "raise ClientGone(*error.args) from error",
+        "raise",
+        (FRAMES + "test_an_output_that_takes_nothing_is_the_end_and_no_defect",),
+    ),
+    Promise(
         "a record that somebody spoilt is written again",
         "server/host.py",
         "if self.taking and (record is None or record.url != url):",

@@ -1,6 +1,6 @@
 """Shows that tests fail without the code they are for: `make proof`, or
 
-    python -m tests.proof.run [AREA …] [--only WORDS …] [--jobs N]
+    python -m tests.proof.run [AREA …] [--only WORDS]… [--jobs N]
 
 Each line of a table names a promise, the code that keeps it and the tests that
 hold it. In a copy of the project the code is taken out; a named test that still
@@ -23,7 +23,7 @@ from tests.proof.copies import Copy
 from tests.proof.promise import Moved, Promise, change
 from tests.proof.runs import of, outcomes
 
-AREAS = ("doors", "money")
+AREAS = ("doors", "files", "money")
 
 
 def main(arguments: list[str]) -> int:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.engine.sandbox_kit import read, refusal, wrong
 
@@ -82,6 +82,7 @@ def test_a_glob_needs_no_time_whatever_the_names_are(sandbox: Sandbox, root: Pat
     st.lists(st.sampled_from(["a", "b", "/", "*", "**", "**/", "?", "[ab]"]), max_size=7),
     st.lists(st.text("ab", min_size=1, max_size=3), min_size=1, max_size=4),
 )
+@example(["**", "a", "*", "b"], ["a", "ab"])
 def test_a_glob_fits_what_its_parts_fit(signs: list[str], names: list[str]) -> None:
     pattern, path = "".join(signs), "/".join(names)
     if "***" not in pattern:
