@@ -94,6 +94,26 @@ async def test_a_large_import_while_it_runs_is_left_to_a_program_and_figures_sta
     await following.until(lambda view: messages(view) == 12)
 
 
+async def test_what_comes_while_a_program_reads_is_left_to_another(
+    start: Start, tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    following = start()
+    await following.ready()
+    monkeypatch.setattr(index_build, "WORTH_A_PROGRAM", 1000)
+    real, runs = index_build.build_apart, [0]
+
+    async def build(*given: Any) -> None:
+        await real(*given)
+        runs[0] += 1
+        if runs[0] == 1:
+            tree.write(*(line(f"n{n}", f"n{n}") for n in range(10)), name="more", project="-other")
+
+    monkeypatch.setattr(index_build, "build_apart", build)
+    tree.write(*(line(f"m{n}", f"r{n}") for n in range(2, 12)), name="long", project="-other")
+    await following.until(lambda view: messages(view) == 21)
+    assert runs[0] == 2
+
+
 async def test_a_large_file_that_cannot_be_read_starts_no_program_again(
     start: Start, tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:

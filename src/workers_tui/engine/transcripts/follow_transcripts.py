@@ -150,13 +150,14 @@ class TranscriptFollower:
         self._teller.read_all()
         return begun
 
-    async def _build(self, waiting: int) -> None:
-        """Leave a long way to go to a program apart, and show how far it is."""
+    async def _build(self, waiting: int) -> int:
+        """Leave a long way to go to a program apart, and show how far it is; the bytes it read."""
         progress = self._teller.progress(waiting)
         try:
             await index_build.build_apart(self._options.home.index_db, self.sources, progress.take)
         finally:
             self._teller.read_all()
+        return progress.read
 
     async def _step(self, work: Callable[..., T], *given: Any) -> T:
         """Run a step in a thread, alone: steps share the book."""
@@ -196,11 +197,13 @@ class TranscriptFollower:
             shown = done.deltas and not steps.stale
             return done, steps.view(self._today()) if shown else None
 
-        done, view = await self._step(take, index_build.WORTH_A_PROGRAM)
-        if done.left:
-            await self._build(done.left)
+        most: float = index_build.WORTH_A_PROGRAM
+        done, view = await self._step(take, most)
+        while done.left:  # more may come while a program reads
+            read = await self._build(done.left)
+            most = most if read else inf  # without the program it is done here
             await self._step(steps.catch_up)
-            done, view = await self._step(take, inf)
+            done, view = await self._step(take, most)
         if view is not None:
             self._teller.show(view)
         return done

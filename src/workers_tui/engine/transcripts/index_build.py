@@ -30,6 +30,8 @@ class Progress:
     def __init__(
         self, total: int, say: Callable[[str], None], show: Callable[[Reading], None]
     ) -> None:
+        self.read = 0
+        """Bytes that were read when it was told last."""
         self._total = total
         self._say = say
         self._show = show
@@ -38,7 +40,8 @@ class Progress:
         show(Reading(0, total))
 
     def take(self, read: int) -> None:
-        """So many bytes are read by now."""
+        """So many bytes are read by now; more than there were where files grow meanwhile."""
+        self.read = read
         self._show(Reading(read, self._total))
         quarters = min(4, 4 * read // self._total)
         if quarters > self._quarters:
