@@ -18,7 +18,7 @@ from workers_tui.engine.engine import Engine, EngineOptions
 from workers_tui.forwarder import finder
 from workers_tui.forwarder.finder import Finder, NoServer, server_environment
 from workers_tui.home.places import Home, find_home
-from workers_tui.home.server_record import read_record
+from workers_tui.home.server_record import ServerRecord, read_record, write_record
 from workers_tui.server.host import Host
 from workers_tui.simulator.scenario import Scenario, scenario_of
 from workers_tui.simulator.simulator import Simulator
@@ -124,7 +124,10 @@ async def test_only_one_of_many_may_start_a_server(
     monkeypatch.setattr(finder, "START_WAIT", 0.5)
     with (home.state / finder.SPAWN_LOCK).open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(NoServer, match="no server answered"):
+        with pytest.raises(NoServer, match=r"no server answered within 0 s; see .*log"):
+            await asyncio.to_thread(Finder(home, {}, environ).find_or_start)
+        write_record(home, ServerRecord("http://127.0.0.1:9/mcp", os.getpid(), "0.1.0"))
+        with pytest.raises(NoServer, match=rf"; pid {os.getpid()} has the place: resume it"):
             await asyncio.to_thread(Finder(home, {}, environ).find_or_start)
     assert not (home.state / finder.OUTPUT).exists()
 

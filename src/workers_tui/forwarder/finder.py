@@ -98,7 +98,9 @@ class Finder:
                 elif child is not None and child.returncode == 0:
                     child = None  # it found another one about to serve
                 time.sleep(LOOK_EVERY)
-        raise NoServer(f"no server answered within {START_WAIT:.0f} s; see {self._home.log}")
+        record = read_record(self._home)
+        who = f"; pid {record.pid} has the place: resume it (fg) or end it" if record else ""
+        raise NoServer(f"no server answered within {START_WAIT:.0f} s{who}; see {self._home.log}")
 
     @contextlib.contextmanager
     def _spawn_lock(self) -> Iterator[bool]:
