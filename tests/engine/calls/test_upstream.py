@@ -161,6 +161,37 @@ async def test_something_that_is_not_json_is_a_failure_that_shows_it() -> None:
     assert texts == ["kept"]
 
 
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        f'{{"choices": [], "usage": {DEEP}}}',
+        f'{{"choices": [], "error": {DEEP}}}',
+        f'{{"choices": {DEEP}}}',
+        f'{{"other": {DEEP}}}',
+        DEEP,
+    ],
+    ids=["usage", "error", "choices", "another field", "all of it"],
+)
+async def test_an_event_that_is_nested_too_deeply_ends_the_call_and_keeps_its_text(
+    event: str,
+) -> None:
+    upstream = Upstream(SystemClock(), Provider([stream(sse(chunk("kept"), event, chunk("x")))]))
+    texts: list[str] = []
+    with pytest.raises(UpstreamFailed, match="something that is not JSON"):
+        await upstream.stream(UpstreamRequest("acme", URL, {}, {}), Reading(), texts.append)
+    await upstream.close()
+    assert texts == ["kept"]
+
+
+@pytest.mark.parametrize("status", [200, 400, 502])
+async def test_a_body_that_is_nested_too_deeply_is_a_failure_like_any_other(status: int) -> None:
+    with pytest.raises(UpstreamFailed):
+        await read(httpx.Response(status, text=DEEP, headers={"content-type": "application/json"}))
+
+
 @pytest.mark.parametrize(
     "event",
     [

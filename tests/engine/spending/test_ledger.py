@@ -332,6 +332,18 @@ async def test_bad_lines_are_counted_on_from_where_the_last_count_ended(
             assert (await money.ledger.health()).bad_rows == expected
 
 
+@pytest.mark.parametrize("start", ['{"seq":1,"ts":"x","cost":', '{"cost":'])
+async def test_a_line_that_is_nested_too_deeply_is_a_bad_line(home: Home, start: str) -> None:
+    async with open_money(home) as money:
+        await book(money)
+        with home.usage_jsonl.open("a") as file:
+            file.write(f"{start}{'[' * 100_000}{']' * 100_000}}}\n")
+        assert (await money.ledger.health()).bad_rows == 1
+        await book(money)
+        lines = home.usage_jsonl.read_text().splitlines()
+        assert [json.loads(line)["seq"] for line in (lines[0], lines[-1])] == [1, 2]
+
+
 def test_a_cost_is_as_certain_as_its_least_certain_part() -> None:
     known, guessed = Cost(5, CostSource.REPORTED), Cost(7, CostSource.ESTIMATED, 9)
     assert add_costs([known, guessed]) == Cost(12, CostSource.ESTIMATED, 9)

@@ -79,8 +79,10 @@ def read_steps(lines: Iterable[str]) -> list[TraceStep]:
     steps = []
     for line in lines:
         try:
-            steps.append(_step(json.loads(line)))
-        except (ValueError, TypeError, KeyError):
+            raw = json.loads(line)
+            if isinstance(raw, dict):
+                steps.append(_step(raw))
+        except (ValueError, TypeError, KeyError, RecursionError):
             continue
     return steps
 

@@ -106,10 +106,8 @@ class Reading:
             self.done = True
             return ""
         try:
-            return self._take(_decoder.decode(data))
-        except msgspec.ValidationError:
-            return self._take(_lenient(data))
-        except msgspec.DecodeError:
+            return self._take(_chunk(data))
+        except (msgspec.DecodeError, RecursionError):
             shown = data[:EXCERPT].decode("utf-8", "replace")
             self.error = {"message": f"something that is not JSON: {shown!r}"}
             return ""
@@ -163,6 +161,14 @@ def _name(said: str | None) -> str | None:
 
 def _parsed(raw: msgspec.Raw) -> Any:
     return json.loads(bytes(raw), parse_float=Decimal) if len(raw) else None
+
+
+def _chunk(data: bytes) -> _Chunk:
+    """One event. Raises DecodeError where it is no JSON, RecursionError where it is too deep."""
+    try:
+        return _decoder.decode(data)
+    except msgspec.ValidationError:
+        return _lenient(data)
 
 
 def _lenient(data: bytes) -> _Chunk:

@@ -205,7 +205,7 @@ class Upstream:
             )
         try:
             return json.loads(response.content, parse_float=Decimal)
-        except ValueError:
+        except (ValueError, RecursionError):
             text = page_text(response.headers, response.content)
             raise UpstreamFailed(f"{provider} sent {text}", status=response.status_code) from None
 

@@ -96,7 +96,7 @@ def status_of(error: Mapping[str, Any]) -> int | None:
 def _error_object(body: bytes) -> dict[str, Any] | None:
     try:
         raw = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(raw, dict):
         return None

@@ -48,7 +48,7 @@ def is_bad(text: bytes) -> bool:
     if text.startswith(OURS):
         try:
             _ours.decode(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return True
         return False
     return bool(text.strip()) and parse(text.rstrip(b"\r\n")) is None

@@ -161,7 +161,7 @@ def _number(text: bytes) -> int | None:
         return None
     try:
         fields = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     number = fields.get("seq")
     return number if type(number) is int and number > 0 else None
