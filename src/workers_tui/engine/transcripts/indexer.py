@@ -153,7 +153,9 @@ class Indexer:
     def _read(
         self, source: Source, files: list[TranscriptFile], done: Refreshed
     ) -> Iterator[FileNews]:
-        for item in read_files(files, self._places.get(source, {})):
+        # A second process would hand over what it found: two readers and the one who writes
+        # take a third more of the processors than one that does both.
+        for item in read_files(files, self._places.get(source, {}), processes=1):
             if item.news.error:
                 done.unreadable.append(f"{item.file.path}: {item.news.error}")
                 self._refused[item.file.path] = item.file
