@@ -33,7 +33,7 @@ from workers_tui.engine.settings.settings import Settings
 from workers_tui.engine.spending.ledger import Totals
 from workers_tui.engine.spending.spend import Spend
 from workers_tui.engine.transcripts.cells import Sums
-from workers_tui.engine.transcripts.job_savings import JobSaving
+from workers_tui.engine.transcripts.job_savings import JobSaving, JobSums
 from workers_tui.engine.transcripts.savings import Figures, Tokens
 from workers_tui.engine.transcripts.savings_view import DayPoint, Period, SavingsView
 from workers_tui.engine.usage import Usage
@@ -76,6 +76,10 @@ def make_savings(**more: Any) -> SavingsView:
         "days": tuple(
             DayPoint(first + day, 300_000 * (day + 1), 90_000, from_usd("0.2"))
             for day in range(3)
+        ),
+        "doers": (
+            ("fast", JobSums(40, 300_000, worker_pico=from_usd("0.31"))),
+            ("reason", JobSums(2, 9_000, worker_pico=from_usd("0.05"), unknown_costs=2)),
         ),
         "workers": (("glm", claude), ("local", Tokens(Sums(2, 50, 70), 0, ("qwen3:8b",)))),
         "models": (("claude-opus-4-6", claude),),

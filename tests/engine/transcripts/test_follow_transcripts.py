@@ -17,7 +17,7 @@ import pytest
 from tests.engine.follow_kit import Following, done_job, messages
 from tests.engine.transcript_kit import Tree, line
 
-from workers_tui.engine.jobs.job import JobState
+from workers_tui.engine.jobs.job import JobKind, JobState
 from workers_tui.engine.money import Cost, CostSource, from_usd
 from workers_tui.engine.spending.schema import STORE_MIGRATIONS
 from workers_tui.engine.store import store_file
@@ -255,6 +255,28 @@ async def test_the_session_shown_is_the_one_that_delegated_last(
         await following.jobs.create(replace(done_job(), session=session, created_at=at))
     view = await following.until(lambda view: view.all_time.figures.jobs == 3)
     assert view.session_id == "s1"
+
+
+async def test_each_tier_and_agent_worker_has_its_sums(start: Callable[..., Following]) -> None:
+    following = start()
+    await following.ready()
+    job = done_job()
+    unpaid = Cost(None, CostSource.UNKNOWN)
+    for change in (
+        {"tier": "fast"},
+        {"tier": "fast", "cost": unpaid},
+        {"tier": None, "worker": "glm", "kind": JobKind.AGENT},
+        {"tier": "code", "usage": Usage(), "cost": None},
+    ):
+        await following.jobs.create(replace(job, **change))
+    view = await following.until(lambda view: view.all_time.figures.jobs == 4)
+    assert job.cost is not None
+    assert {name: sums[:2] for name, sums in view.doers} == {
+        "fast": (2, 2 * job.usage.fresh),
+        "glm": (1, job.usage.fresh),
+    }
+    fast = dict(view.doers)["fast"]
+    assert (fast.worker_pico, fast.unknown_costs) == (job.cost.pico, 1)
 
 
 async def test_a_job_that_changes_is_counted_as_it_is_now(start: Callable[..., Following]) -> None:

@@ -165,6 +165,7 @@ class Book:
             session=Period(self.session_figures(newest), Tokens()) if newest else None,
             session_id=newest,
             days=self._points(),
+            doers=self._doers(),
             workers=_most_work_first(
                 {name: add_tokens(own.values()) for name, own in groups.items() if name != MANAGER}
             ),
@@ -172,6 +173,15 @@ class Book:
             lost_money=self.jobs.losses,
             warnings=tuple(warnings),
         )
+
+    def _doers(self) -> tuple[tuple[str, JobSums], ...]:
+        """Who worked something off or may have cost something."""
+        there = [
+            (name, sums)
+            for name, sums in self.jobs.doers.items()
+            if sums.fresh or sums.worker_pico or sums.unknown_costs
+        ]
+        return tuple(sorted(there, key=lambda one: (-one[1].fresh, one[0])))
 
     def _points(self) -> tuple[DayPoint, ...]:
         jobs = self.jobs.days

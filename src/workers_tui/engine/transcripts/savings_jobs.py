@@ -30,6 +30,11 @@ def short_name(job: Job) -> str:
     return family or job.tier or job.worker or "workers"
 
 
+def doer(job: Job) -> str:
+    """Who did a job, as the user calls it: the agent worker's name, else the tier."""
+    return job.worker or job.tier or "no tier"
+
+
 def was_a_test(job: Job) -> bool:
     """The user tried a tier at the dashboard: nothing was to be saved with it."""
     return job.client == "dashboard" and not job.files
@@ -45,6 +50,8 @@ class Share(NamedTuple):
     agent_session: str | None
     worker: str
     """Short name of who did it."""
+    doer: str
+    """Tier or agent worker."""
     sums: JobSums
 
 
@@ -54,6 +61,8 @@ class JobBook:
     def __init__(self) -> None:
         self.ever = NOTHING_SAVED
         self.days: dict[int, JobSums] = {}
+        self.doers: dict[str, JobSums] = {}
+        """By tier or agent worker."""
         self.shares: dict[str, Share] = {}
         """By job."""
         self._sessions: dict[str, JobSums] = {}
@@ -73,7 +82,7 @@ class JobBook:
                 self._add(before, -1)
             share = self.shares[job.id] = Share(
                 job_day(job), one.session, job.created_at.timestamp(), job.tool_use_id,
-                job.agent_session, short_name(job), job_sums(one),
+                job.agent_session, short_name(job), doer(job), job_sums(one),
             )  # fmt: skip
             self._add(share, 1)
             self._note_loss(one)
@@ -82,6 +91,7 @@ class JobBook:
         grown = JobSums.plus if sign > 0 else JobSums.minus
         self.ever = grown(self.ever, share.sums)
         self.days[share.day] = grown(self.days.get(share.day, NOTHING_SAVED), share.sums)
+        self.doers[share.doer] = grown(self.doers.get(share.doer, NOTHING_SAVED), share.sums)
         name = share.session
         if name:
             self._sessions[name] = grown(self._sessions.get(name, NOTHING_SAVED), share.sums)

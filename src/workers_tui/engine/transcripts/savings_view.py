@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from workers_tui.engine.money import Pico
-from workers_tui.engine.transcripts.job_savings import JobSaving
+from workers_tui.engine.transcripts.job_savings import JobSaving, JobSums
 from workers_tui.engine.transcripts.savings import Figures, Tokens
 
 
@@ -58,8 +58,10 @@ class SavingsView:
     session_id: str | None = None
     days: tuple[DayPoint, ...] = ()
     """The newest days, oldest first."""
+    doers: tuple[tuple[str, JobSums], ...] = ()
+    """All time, what the jobs of each tier and agent worker came to, most work first."""
     workers: tuple[tuple[str, Tokens], ...] = ()
-    """All time, by worker identity: what their own transcripts show."""
+    """All time, by worker identity used by hand: what their own transcripts show."""
     models: tuple[tuple[str, Tokens], ...] = ()
     """All time, the manager's models, most work first."""
     lost_money: tuple[JobSaving, ...] = ()

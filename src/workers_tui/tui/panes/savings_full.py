@@ -16,7 +16,7 @@ from workers_tui.tui.panes.savings import FORMULA, net, nothing_yet, waiting, wa
 
 if TYPE_CHECKING:
     from workers_tui.engine.transcripts.cells import Sums
-    from workers_tui.engine.transcripts.job_savings import JobSaving
+    from workers_tui.engine.transcripts.job_savings import JobSaving, JobSums
     from workers_tui.engine.transcripts.savings import Figures, Tokens
     from workers_tui.engine.transcripts.savings_view import DayPoint, Period
     from workers_tui.engine.transcripts.savings_view import SavingsView as Savings
@@ -28,6 +28,8 @@ CLAUDE, WORKERS = "▇", "▒"
 FIGURES = 22
 """Cells right of a bar: tokens, the workers' part, dollars."""
 NARROWEST_SPAN = 18
+Ranked = tuple[str, int, str]
+"""A name, its fresh tokens, what they cost in words."""
 
 
 class SavingsFull(LineView):
@@ -72,8 +74,13 @@ def tables(view: Savings | None, width: int) -> list[Row]:
         *_warned(warned(view)),
         *([*nothing_yet(), row()] if view.is_empty else _spans(view, width)),
         *_days(view.days[-DAYS:], width),
-        *_ranked("By worker", view.workers, width, "No agent worker has left a transcript yet."),
-        *_ranked("By Claude's own model", view.models, width, "No transcript of Claude Code yet."),
+        *_ranked("By worker", _by_worker(view), width, "No worker has done anything yet."),
+        *_ranked(
+            "By Claude's own model",
+            [(name, made.sums.fresh, _worth(made)) for name, made in view.models],
+            width,
+            "No transcript of Claude Code yet.",
+        ),
         *_losses(view.lost_money, width),
     ]
 
@@ -217,22 +224,33 @@ def bar(part: int, highest: int, room: int) -> int:
     return max(1, min(room, round(part / highest * room)))
 
 
-def _ranked(
-    title: str, ranked: Sequence[tuple[str, Tokens]], width: int, nothing: str
-) -> Iterator[Row]:
+def _by_worker(view: Savings) -> list[Ranked]:
+    """Tiers and agent workers by their jobs; worker identities that were used by hand."""
+    jobs = [(name, sums.fresh, _cost(sums)) for name, sums in view.doers]
+    by_hand = [(f"{name}, by hand", made.sums.fresh, _worth(made)) for name, made in view.workers]
+    return sorted(jobs + by_hand, key=lambda one: -one[1])
+
+
+def _cost(sums: JobSums) -> str:
+    if sums.unknown_costs:
+        return f"{words.money(sums.worker_pico)} + {sums.unknown_costs} ?"
+    return words.money(sums.worker_pico)
+
+
+def _ranked(title: str, ranked: Sequence[Ranked], width: int, nothing: str) -> Iterator[Row]:
     yield row((f" {title}", "strong"))
     if not ranked:
         yield row((f" {nothing}", "dim"))
-    highest = max((made.sums.fresh for _, made in ranked), default=0)
+    highest = max((fresh for _, fresh, _ in ranked), default=0)
     name = 26 if width >= 100 else 18
     room = max(4, width - name - FIGURES - 2)
-    for known, made in ranked:
-        cells = bar(made.sums.fresh, highest, room)
+    for known, fresh, worth in ranked:
+        cells = bar(fresh, highest, room)
         yield row(
             (f" {safe.fit(safe.one_line(known), name)}", ""),
             (CLAUDE * cells + " " * (room - cells), "soft"),
-            (safe.fit_right(words.count(made.sums.fresh), 7), "strong"),
-            (safe.fit_right(_worth(made), 15), ""),
+            (safe.fit_right(words.count(fresh), 7), "strong"),
+            (safe.fit_right(worth, 15), ""),
         )
     yield row()
 
