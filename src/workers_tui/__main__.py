@@ -6,6 +6,7 @@ is asked by scripts. Everything else goes to the command line proper.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 VALUE_OPTIONS = ("--config", "--home", "--host", "--port", "--project")
 UNBUFFERED = ("hook", "--version")
+LOADING = (50_000, 20, 20)
+"""Thresholds of the collector: nothing that is imported is garbage, and Python's own would have it
+looked through a hundred times."""
 
 
 def main() -> None:
@@ -48,6 +52,7 @@ def run(arguments: Sequence[str]) -> int:
         from workers_tui.forwarder import main as mcp
 
         return mcp(options)
+    gc.set_threshold(*LOADING)
     from workers_tui.cli.main import main as cli
 
     return cli(list(arguments)) or 0
