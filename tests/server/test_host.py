@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 from typing import Any
@@ -408,17 +408,23 @@ async def test_nothing_of_the_web_server_reaches_the_terminal(
     assert said.out + said.err == ""
 
 
-@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
-async def test_a_change_of_the_tiers_is_announced(
-    start: Start, engine: FakeEngine, era: str
-) -> None:
-    host = await start("serve")
+def ear_for_changes() -> tuple[asyncio.Event, Callable[[Any], Awaitable[None]]]:
+    """What a client calls with every message, and what is set when the list of tools changed."""
     heard = asyncio.Event()
 
     async def on_message(message: Any) -> None:
         if "list_changed" in str(getattr(message, "method", message)):
             heard.set()
 
+    return heard, on_message
+
+
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+async def test_a_change_of_the_tiers_is_announced(
+    start: Start, engine: FakeEngine, era: str
+) -> None:
+    host = await start("serve")
+    heard, on_message = ear_for_changes()
     async with client_of(host, era, message_handler=on_message) as client:
         if era == "legacy":
             tools = client.server_capabilities.tools
@@ -439,12 +445,7 @@ async def test_a_client_that_left_keeps_no_news_from_the_others(
     start: Start, engine: FakeEngine
 ) -> None:
     host = await start("serve")
-    heard = asyncio.Event()
-
-    async def on_message(message: Any) -> None:
-        if "list_changed" in str(getattr(message, "method", message)):
-            heard.set()
-
+    heard, on_message = ear_for_changes()
     async with client_of(host) as gone:
         await gone.list_tools()
     async with client_of(host, message_handler=on_message) as client:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.tui.conftest import Open
+from tests.tui.conftest import Desk, Open
 from tests.tui.fakes import NOON, FakeEngine, make_job
 
 from workers_tui.engine.jobs.job import JobState
@@ -30,6 +30,13 @@ def come(engine: FakeEngine, first: int, count: int) -> None:
         )
 
 
+async def many(d: Desk) -> JobList:
+    """The list, with more jobs than it has room for."""
+    come(d.engine, 0, MANY)
+    await d.until(lambda: ended(MANY - 1) in d.text("#job-list"))
+    return d.app.screen.query_one(JobList)
+
+
 def shown(jobs: JobList) -> list[str]:
     """Ids of the rows in sight."""
     top = jobs.scroll_offset.y
@@ -38,9 +45,7 @@ def shown(jobs: JobList) -> list[str]:
 
 async def test_who_never_chose_a_job_sees_the_newest_ones(desk: Open, engine: FakeEngine) -> None:
     async with desk() as d:
-        jobs = d.app.screen.query_one(JobList)
-        come(engine, 0, MANY)
-        await d.until(lambda: ended(MANY - 1) in d.text("#job-list"))
+        jobs = await many(d)
         assert jobs.scroll_offset.y == 0
         assert jobs.selected is not None
         assert jobs.selected.id in shown(jobs)
@@ -48,9 +53,7 @@ async def test_who_never_chose_a_job_sees_the_newest_ones(desk: Open, engine: Fa
 
 async def test_a_chosen_job_stays_where_the_eye_is(desk: Open, engine: FakeEngine) -> None:
     async with desk() as d:
-        jobs = d.app.screen.query_one(JobList)
-        come(engine, 0, MANY)
-        await d.until(lambda: ended(MANY - 1) in d.text("#job-list"))
+        jobs = await many(d)
         jobs.select(ended(20))
         await d.settled()
         before = shown(jobs)
@@ -65,9 +68,7 @@ async def test_a_chosen_job_stays_where_the_eye_is(desk: Open, engine: FakeEngin
 
 async def test_a_view_that_was_scrolled_does_not_move(desk: Open, engine: FakeEngine) -> None:
     async with desk() as d:
-        jobs = d.app.screen.query_one(JobList)
-        come(engine, 0, MANY)
-        await d.until(lambda: ended(MANY - 1) in d.text("#job-list"))
+        jobs = await many(d)
         jobs.scroll_to(y=25, animate=False)
         await d.settled()
         before = shown(jobs)
@@ -81,9 +82,7 @@ async def test_left_alone_for_long_the_view_goes_back_to_the_newest(
     desk: Open, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with desk() as d:
-        jobs = d.app.screen.query_one(JobList)
-        come(engine, 0, MANY)
-        await d.until(lambda: ended(MANY - 1) in d.text("#job-list"))
+        jobs = await many(d)
         jobs.select(ended(20))
         await d.settled()
         monkeypatch.setattr(jobs_pane, "HELD_FOR", 0.0)
@@ -95,9 +94,7 @@ async def test_left_alone_for_long_the_view_goes_back_to_the_newest(
 
 async def test_rows_that_only_moved_are_not_drawn_anew(desk: Open, engine: FakeEngine) -> None:
     async with desk() as d:
-        jobs = d.app.screen.query_one(JobList)
-        come(engine, 0, MANY)
-        await d.until(lambda: ended(MANY - 1) in d.text("#job-list"))
+        jobs = await many(d)
         jobs.table.settle(float("inf"))
         jobs.rows_moved()
         await d.settled()

@@ -11,6 +11,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from pathlib import PurePath
 
 from workers_tui.engine.money import Cost, CostSource, Pico, to_usd
+from workers_tui.engine.transcripts import number_words
 
 NOTHING = "–"  # noqa: RUF001 - a dash as wide as a digit
 ESTIMATED = "~"
@@ -20,31 +21,9 @@ UNKNOWN = "?"
 CENT = Decimal("0.01")
 TENTH_OF_A_MILL = Decimal("0.0001")
 
-
-def count(number: int) -> str:
-    """A count of tokens or other things: `840`, `1.2k`, `363k`, `1.2M`."""
-    if number < 0:
-        return "-" + count(-number)
-    if number < 1_000:
-        return str(number)
-    for unit, size in (("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)):
-        if number < size * 9_950 // 1_000:
-            return f"{number / size:.1f}{unit}"
-        if number < size * 999_500 // 1_000:
-            return f"{number / size:.0f}{unit}"
-    return f"{number / 1_000_000_000_000:.1f}T"
-
-
-def size(number: int) -> str:
-    """Bytes: `840 B`, `310 KB`, `3.1 MB`."""
-    if number < 1_000:
-        return f"{number} B"
-    for unit, whole in (("KB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000)):
-        if number < whole * 9_950 // 1_000:
-            return f"{number / whole:.1f} {unit}"
-        if number < whole * 999_500 // 1_000:
-            return f"{number / whole:.0f} {unit}"
-    return f"{number / 1_000_000_000_000:.1f} TB"
+# Commands and notices write these, too; here they go on to cells, marks and times.
+count, size, money = number_words.count, number_words.size, number_words.money
+signed_money = number_words.signed
 
 
 def duration(seconds: float) -> str:
@@ -78,15 +57,6 @@ def moment(then: datetime, now: datetime) -> str:
     return there.strftime(form)
 
 
-def money(pico: Pico) -> str:
-    """An amount in a sentence: `$1.07`; below a cent four digits: `.0004`, `.0000`."""
-    usd = to_usd(abs(pico))
-    sign = "-" if pico < 0 else ""
-    if usd < CENT:
-        return sign + _four_digits(usd)
-    return f"{sign}${_round(usd, CENT):,}"
-
-
 def money_cell(pico: Pico) -> str:
     """An amount in a column headed `$`: `.0190`, from a dollar `1.07`."""
     usd = to_usd(abs(pico))
@@ -94,11 +64,6 @@ def money_cell(pico: Pico) -> str:
     if usd < 1:
         return sign + _four_digits(usd)
     return f"{sign}{_round(usd, CENT)}" if usd < 1_000 else f"{sign}{usd:.0f}"
-
-
-def signed_money(pico: Pico) -> str:
-    """A gain or a loss: `+$3.10`, `-$0.20`."""
-    return money(pico) if pico < 0 else "+" + money(pico)
 
 
 def cost(value: Cost | None, *, cell: bool = False) -> str:

@@ -36,6 +36,25 @@ def texts(conn: sqlite3.Connection) -> list[str]:
     return [text for (text,) in conn.execute("SELECT text FROM notes ORDER BY id")]
 
 
+async def test_a_thread_that_may_wait_writes_without_the_loop(path: Path) -> None:
+    store = await Store.open(path, [TABLE])
+    assert await asyncio.to_thread(store.write_from_thread, add("one")) == 1
+    with pytest.raises(sqlite3.IntegrityError):
+        await asyncio.to_thread(store.write_from_thread, add("one"))
+    assert await store.read(texts) == ["one"]
+    await store.close()
+    with pytest.raises(StoreError, match="closed"):
+        await asyncio.to_thread(store.write_from_thread, add("two"))
+
+
+async def test_a_thread_that_asks_while_the_store_closes_does_not_wait_for_ever(path: Path) -> None:
+    store = await Store.open(path, [TABLE])
+    await store.close()
+    store._closed = False  # as it looked to the thread a moment before
+    with pytest.raises(StoreError, match="closed"):
+        await asyncio.to_thread(store.write_from_thread, add("late"))
+
+
 def run_python(code: str, *args: object) -> subprocess.CompletedProcess[str]:
     """Another process that uses the store."""
     return subprocess.run(

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from workers_tui.engine.money import from_usd
 from workers_tui.engine.transcripts.number_words import count, money, plural, signed, size
-from workers_tui.tui import words
 
 
 @pytest.mark.parametrize(
@@ -69,16 +66,3 @@ def test_dollars_with_their_sign(usd: str, said: str) -> None:
 
 def test_an_unknown_amount_is_a_question_mark() -> None:
     assert (money(None), signed(None)) == ("?", "?")
-
-
-AMOUNTS = st.one_of(
-    st.integers(-(10**15), 10**15), st.sampled_from([995, 999, 9_949, 9_950, 999_499, 999_500])
-)
-
-
-@given(AMOUNTS)
-def test_commands_and_notices_speak_as_the_screen_does(number: int) -> None:
-    assert count(number) == words.count(number)
-    assert size(abs(number)) == words.size(abs(number))
-    assert money(number) == words.money(number)
-    assert signed(number) == words.signed_money(number)

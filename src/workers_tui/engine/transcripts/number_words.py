@@ -1,6 +1,6 @@
-"""Tokens, bytes and dollars in words, as the screen writes them, for commands and notices.
+"""Tokens, bytes and dollars in words: one language for commands, notices and the screen.
 
-The screen has many more words than these; a test holds the two to one language.
+The screen has more words than these; it takes these from here.
 """
 
 from __future__ import annotations

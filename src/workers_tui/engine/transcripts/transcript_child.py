@@ -183,15 +183,15 @@ def _serve(blocks: list[Block], turns: int, out: IO[bytes]) -> None:
     """Send the news of a block after another, until the numbers are used up."""
     reader = Reader()
     while (number := _next(turns)) is not None:
-        fetch_ahead(blocks[number + AHEAD : number + AHEAD + 1])
+        fetch_behind(blocks, number)
         raw = msgspec.msgpack.encode((number, read_block(reader, blocks[number])))
         out.write(len(raw).to_bytes(4, "little") + raw)
         out.flush()
 
 
-def fetch_ahead(blocks: list[Block]) -> None:
-    """Have the kernel read what is new in these blocks."""
-    for task in (task for block in blocks for task in block):
+def fetch_behind(blocks: list[Block], number: int) -> None:
+    """Have the kernel read what is new in the block that stands AHEAD behind this one, if any."""
+    for task in blocks[number + AHEAD] if number + AHEAD < len(blocks) else ():
         fetch(task.path, task.place.offset if task.place is not None else 0, task.bytes)
 
 

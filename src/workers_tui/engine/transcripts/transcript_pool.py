@@ -20,7 +20,7 @@ from workers_tui.engine.transcripts.transcript_child import (
     Task,
     Turns,
     child,
-    fetch_ahead,
+    fetch_behind,
     read_block,
     read_task,
 )
@@ -47,7 +47,8 @@ def read_all(tasks: Sequence[Task], *, processes: int | None = None) -> Generato
         wide = sum(task.bytes for task in tasks) >= WORTH_A_PROCESS and (os.cpu_count() or 1) > 1
         processes = 2 if wide else 1
     blocks = _blocks(tasks)
-    fetch_ahead(blocks[1:AHEAD])
+    for number in range(1 - AHEAD, 0):
+        fetch_behind(blocks, number)
     if processes > 1:
         yield from _together(blocks)
         return
@@ -55,7 +56,7 @@ def read_all(tasks: Sequence[Task], *, processes: int | None = None) -> Generato
     # To clear a large buffer would cost more than to read a short tail.
     reader = Reader(min(PIECE, max(SHORT, most + 1)))
     for number, block in enumerate(blocks):
-        fetch_ahead(blocks[number + AHEAD : number + AHEAD + 1])
+        fetch_behind(blocks, number)
         for task in block:
             yield read_task(reader, task)
 
@@ -117,7 +118,7 @@ def _in_order(blocks: list[Block], turns: Turns, done: SimpleQueue[Read | None])
         while number not in ready:
             mine = turns.next()
             if mine is not None:
-                fetch_ahead(blocks[mine + AHEAD : mine + AHEAD + 1])
+                fetch_behind(blocks, mine)
                 ready[mine] = read_block(reader, blocks[mine])
             elif child_lives:
                 child_lives = _take(done, ready)
