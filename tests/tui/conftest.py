@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from workers_tui.home.places import Home
 from workers_tui.tui.app import DashboardApp
 from workers_tui.tui.lines import LineView
-from workers_tui.tui.panes.footer import Footer
+from workers_tui.tui.panes.hints import Hints
 
 
 class Desk:
@@ -47,7 +47,8 @@ class Desk:
     @property
     def footer(self) -> str:
         """The keys or the message in the last line."""
-        return self.app.screen.query_one(Footer).hints.text
+        # A screen that opens has a footer before the footer has its line.
+        return "".join(hints.text for hints in self.app.screen.query(Hints))
 
 
 def lines_of(view: LineView) -> str:
