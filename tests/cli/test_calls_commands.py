@@ -219,6 +219,7 @@ def test_stats_are_the_contract(run: Run) -> None:
 
 def test_the_cap_is_set_and_taken_away(run: Run, home: Home) -> None:
     assert "is $2.5" in good(run("budget", "set", "2.50"))
+    assert good(run("budget")) == "spent $0.00, held $0.00, free $2.50 of $2.50\n"
     assert json.loads(home.models_json.read_text())["daily_budget_usd"] == 2.5
     assert "there is no cap" in good(run("budget", "set", "none"))
     assert json.loads(home.models_json.read_text())["daily_budget_usd"] is None

@@ -33,7 +33,6 @@ def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[
     [
         ("worker", "create finalize list presets remove set-key"),
         ("key", "list remove rotate-local set"),
-        ("budget", "set show"),
     ],
 )
 def test_a_group_without_its_verb_shows_them_all_in_full(
@@ -45,6 +44,25 @@ def test_a_group_without_its_verb_shows_them_all_in_full(
     listed = said.out.partition("Commands:\n")[2].splitlines()
     assert [line.split()[0] for line in listed] == verbs.split()
     assert all(line.endswith(".") and not line.endswith("...") for line in listed)
+
+
+@pytest.mark.parametrize(
+    ("given", "command"),
+    [
+        (["budget", "5"], "workers-tui budget"),
+        (["budget", "set"], "workers-tui budget set"),
+        (["jobs", "--limit", "many"], "workers-tui jobs"),
+        (["--port", "99999999"], "workers-tui"),
+        (["jobs", "--stat\x1b[2Je"], "workers-tui jobs"),
+    ],
+)
+def test_wrong_use_is_one_line_that_says_where_help_is(
+    given: list[str], command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(given) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(f"; see: {command} --help")
+    assert line.isprintable()
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,9 +13,15 @@ from workers_tui.engine.money import from_usd, text_usd
 from workers_tui.engine.stats import Stats
 
 
-@click.group()
-def budget() -> None:
-    """The daily cap: set it, or see how much of it is left."""
+@click.group(invoke_without_command=True)
+@click.pass_context
+def budget(ctx: click.Context) -> None:
+    """The daily cap: set it, or see how much of it is left.
+
+    Without a command it shows what is spent, held and free today.
+    """
+    if ctx.invoked_subcommand is None:
+        ctx.exit(ctx.invoke(show, as_json=False))
 
 
 @budget.command("set")

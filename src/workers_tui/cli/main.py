@@ -143,7 +143,7 @@ def main(argv: list[str] | None = None) -> int:
     except click.exceptions.NoArgsIsHelpError as help_:
         click.echo(help_.format_message())  # a group without its verb: nothing went wrong
     except click.ClickException as error:
-        click.echo(f"workers-tui: {error.format_message()}", err=True)
+        click.echo(f"workers-tui: {one_line(wrong_use(error))}", err=True)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("workers-tui: interrupted", err=True)
@@ -154,6 +154,15 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as defect:  # noqa: BLE001 - said in a line and logged, or raised again
         return ended_by(defect)
     return result if isinstance(result, int) else 0
+
+
+def wrong_use(error: click.ClickException) -> str:
+    """What was wrong, and where it is said what would be right."""
+    said = " ".join(error.format_message().split())
+    where = getattr(error, "ctx", None)
+    if where is None or "--help" in said:
+        return said
+    return f"{said.rstrip('.')}; see: {where.command_path} --help"
 
 
 def ended_by(error: Exception) -> int:
