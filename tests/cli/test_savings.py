@@ -10,7 +10,8 @@ import os
 import shutil
 import subprocess
 import sys
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -194,7 +195,7 @@ def test_wrong_use_is_one_line(program: Program) -> None:
     assert "2026-06-30" in done.stderr
 
 
-async def book_a_job(home: Home, cost: Cost | None = None, output: int = 500) -> None:
+async def book_a_job(home: Home, cost: Cost | None = None, output: int = 500, **more: Any) -> None:
     """A finished call of session s1, as the engine books it."""
     store = await Store.open(home.store_db, STORE_MIGRATIONS)
     jobs = Jobs(store, Board(), SystemClock(), "engine", home.results)
@@ -203,7 +204,7 @@ async def book_a_job(home: Home, cost: Cost | None = None, output: int = 500) ->
     sent = (Sent("a.log", 1, 100, 36_000, ""),)
     made = Job("", JobKind.CALL, JobState.DONE, "sum up", datetime.now(UTC), session="s1",
                usage=read, cost=cost, attempts=1, bytes_out=40_000, sent=sent)  # fmt: skip
-    job = await jobs.create(made)
+    job = await jobs.create(replace(made, **more))
     day = datetime.now(UTC).date()
     entry = Entry(job.id, job.id, JobKind.CALL, "fast", "m", "p", read, cost, 5, "sum up", "ok",
                   session="s1", at=datetime.now(UTC))  # fmt: skip
@@ -276,15 +277,53 @@ def test_the_first_day_that_counts_is_said(program: Program) -> None:
     assert "Counted: from 2026-06-10 on" in program.text("--explain", "--since", "2026-06-10")
 
 
-def test_without_the_index_nothing_is_said_about_delegation(program: Program) -> None:
+def test_without_the_index_it_is_told_what_was_billed_but_not_what_it_saved(
+    program: Program,
+) -> None:
     Tree(program.root).write(line(timestamp=datetime.now(UTC).isoformat()))
     asyncio.run(book_a_job(find_home({"WORKERS_HOME": program.environ["WORKERS_HOME"]})))
     for arguments in (("--no-index",), ("--no-index", "--explain")):
         said = program.text(*arguments)
-        assert "What was delegated is not counted with --no-index." in said
+        assert "1 request to workers: 10k in, 500 out, .0010." in said
+        assert "What delegation saved is not counted with --no-index." in said
         assert "Nothing was delegated" not in said
     assert program.json("--no-index")["savings"]["counted"] is False
     assert program.json()["savings"]["counted"] is True
+
+
+OLDER = {
+    "workers": {
+        "kimi": {
+            "2026-06-09": {"input_tokens": 700, "output_tokens": 30},
+            "2026-06-11": {"input_tokens": 50, "output_tokens": 7},
+        }
+    }
+}
+
+
+@pytest.mark.parametrize("more", [(), ("--since", "2026-06-10"), ("--by", "model")])
+def test_with_and_without_the_index_all_but_the_saving_is_the_same(
+    program: Program, more: tuple[str, ...]
+) -> None:
+    Tree(program.root).write(line(), line("m2", "r2", timestamp="2026-06-11T12:00:00Z"))
+    Tree(program.workers / "zai").write(line("w", model="glm-5"))
+    (program.workers / ".usage").mkdir()
+    (program.workers / ".usage" / "ledger.json").write_text(json.dumps(OLDER))
+    asyncio.run(book_a_job(find_home({"WORKERS_HOME": program.environ["WORKERS_HOME"]})))
+    read_anew, indexed = program.json("--no-index", *more), program.json(*more)
+    assert read_anew["workers"]["kimi"]["fresh_tokens"] == (57 if "--since" in more else 787)
+    assert read_anew["delegated"]["calls"] == 1
+    assert {**read_anew, "savings": None} == {**indexed, "savings": None}
+
+
+def test_a_ledger_that_cannot_be_read_is_named_without_the_index(program: Program) -> None:
+    Tree(program.root).write(line())
+    store = find_home({"WORKERS_HOME": program.environ["WORKERS_HOME"]}).store_db
+    store.parent.mkdir()
+    store.write_bytes(b"no database, but long enough to be looked at" * 30)
+    found = program.json("--no-index")
+    assert found["manager"]["messages"] == 1
+    assert str(store) in found["files"]["unreadable"][0]
 
 
 def test_an_index_that_cannot_be_used_says_how_to_do_without(
@@ -331,6 +370,31 @@ def test_a_worker_that_is_used_by_hand_joins_the_session_that_was_open(program: 
     told = program.json()["savings"]
     assert (told["worker_fresh_tokens"], told["all_fresh_tokens"]) == (115, 345)
     assert (told["sessions"], told["percent"]) == (1, 33.33)
+
+
+def test_work_by_hand_counts_from_the_first_day_that_counts(program: Program) -> None:
+    late, early = "2026-06-10T23:59:00Z", "2026-06-11T00:01:00Z"
+    Tree(program.root).write(line(timestamp=late), line("m2", "r2", timestamp=early))
+    Tree(program.workers / "zai").write(
+        line("w", sessionId="w1", timestamp="2026-06-10T23:59:30Z"),
+        line("v", "r2", counts=usage(1000), sessionId="w1", timestamp=early),
+        name="w1",
+    )
+    whole = program.json()["savings"]
+    assert (whole["worker_fresh_tokens"], whole["all_fresh_tokens"]) == (1225, 1455)
+    later = program.json("--since", "2026-06-11")["savings"]
+    assert (later["worker_fresh_tokens"], later["all_fresh_tokens"]) == (1110, 1225)
+    assert program.json("--since", "2026-06-12")["savings"]["sessions"] == 0
+
+
+def test_an_agent_that_was_a_job_never_becomes_work_by_hand(program: Program) -> None:
+    home = find_home({"WORKERS_HOME": program.environ["WORKERS_HOME"]})
+    asyncio.run(book_a_job(home, kind=JobKind.AGENT, agent_session="w1"))
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    Tree(program.root).write(line(timestamp=tomorrow))
+    worker = line("w", sessionId="w1", timestamp=tomorrow)
+    Tree(program.workers / "zai").write(worker, name="w1")
+    assert program.json("--since", tomorrow[:10])["savings"]["worker_fresh_tokens"] == 0
 
 
 def test_a_damaged_index_is_built_anew_and_told(program: Program, tmp_path: Path) -> None:

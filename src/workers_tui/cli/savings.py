@@ -77,12 +77,8 @@ def savings(
                 f"there is no directory {directory}, and there never was one that we read"
             )
     sources = find_sources(os.environ, claude_dirs=claude_dirs, workers_root=root)
-    if no_index:
-        report = gather_without_index(home, sources, by=by, since=since, config=options.config)
-    else:
-        report = _gathered(
-            home, sources, by=by, since=since, config=options.config, workers_root=root
-        )
+    gathered = gather_without_index if no_index else _gathered
+    report = gathered(home, sources, by=by, since=since, config=options.config, workers_root=root)
     _print(report, **shape)
     gc.freeze()  # nor need the interpreter look for any at its end
 

@@ -80,7 +80,8 @@ def figure_lines(report: Report) -> list[str]:
     """The answer in a few sentences."""
     found = report.figures
     if report.without_index:
-        return ["What was delegated is not counted with --no-index."]
+        requests = [_requests(report.delegated)] if report.delegated.calls else []
+        return [*requests, "What delegation saved is not counted with --no-index."]
     if not found.jobs and not found.sessions:
         return ["Nothing was delegated yet: there is no saving to show."]
     percent = "?" if found.percent is None else f"{found.percent:.0f} %"

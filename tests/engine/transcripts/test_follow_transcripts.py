@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from tests.engine.follow_kit import Following, done_job, messages
-from tests.engine.transcript_kit import Tree, line
+from tests.engine.transcript_kit import Tree, line, usage
 
 from workers_tui.engine.jobs.job import JobKind, JobState
 from workers_tui.engine.money import Cost, CostSource, from_usd
@@ -277,6 +277,26 @@ async def test_each_tier_and_agent_worker_has_its_sums(start: Callable[..., Foll
     }
     fast = dict(view.doers)["fast"]
     assert (fast.worker_pico, fast.unknown_costs) == (job.cost.pico, 1)
+
+
+async def test_work_by_hand_counts_today_and_by_day_as_it_does_in_all(
+    start: Callable[..., Following], tree: Tree, tmp_path: Path
+) -> None:
+    now = datetime.now(UTC)
+    before, stamp = (now - timedelta(days=3)).isoformat(), now.isoformat()
+    tree.write(line("m2", "r2", timestamp=before), line("m3", "r3", timestamp=stamp), name="old")
+    hand = Tree(tmp_path / "workers" / "zai")
+    hand.write(
+        line("w1", "r1", counts=usage(100), sessionId="w", timestamp=before),
+        line("w2", "r2", counts=usage(200), sessionId="w", timestamp=stamp),
+        name="w",
+    )
+    view = await start(CLAUDE_WORKERS_ROOT=str(hand.root.parent)).ready()
+    ever, today = view.all_time.figures, view.today.figures
+    assert (ever.worker_fresh, ever.all_fresh, ever.sessions) == (520, 750, 1)
+    assert (today.worker_fresh, today.all_fresh, today.sessions) == (310, 425, 1)
+    assert view.shown is today
+    assert [(one.manager_fresh, one.worker_fresh) for one in view.days] == [(115, 210), (115, 310)]
 
 
 async def test_a_job_that_changes_is_counted_as_it_is_now(start: Callable[..., Following]) -> None:

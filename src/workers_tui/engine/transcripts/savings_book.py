@@ -22,6 +22,7 @@ from workers_tui.engine.transcripts.savings import (
     main_model,
     tokens,
 )
+from workers_tui.engine.transcripts.savings_by_hand import ByHand
 from workers_tui.engine.transcripts.savings_jobs import JobBook
 from workers_tui.engine.transcripts.savings_view import DayPoint, Period, SavingsView
 from workers_tui.engine.transcripts.session_work import SessionWork
@@ -46,8 +47,7 @@ class Book:
         self.models: dict[int, str] = {}
         self.jobs = JobBook()
         self.work = SessionWork()
-        self.unmatched: Mapping[str, int] = {}
-        """What workers did without a job of ours, by the session that asked."""
+        self.by_hand = ByHand()
         self._days: dict[int, dict[_Slot, Sums]] = defaultdict(dict)
         self._folded: dict[int, _Folded] = {}
         """Per day."""
@@ -57,7 +57,7 @@ class Book:
         """Per day, the manager's."""
         self._manager_days: set[int] = set()
         """Days on which the manager worked."""
-        self._pointed: dict[int, tuple[Tokens, JobSums, DayPoint]] = {}
+        self._pointed: dict[int, tuple[Tokens, JobSums, int, DayPoint]] = {}
         """Per day, what was shown last and from what."""
 
     def load(self, rows: Iterable[CellRow]) -> None:
@@ -140,20 +140,22 @@ class Book:
 
     def session_figures(self, session: str) -> Figures:
         """The figures of one session."""
-        extra = self.unmatched.get(session, 0)
+        extra = self.by_hand.sessions.get(session, 0)
         return figures_of(self.jobs.session(session), 1, self.work.fresh(session), extra)
 
     def ever(self) -> Figures:
         """The figures of all time."""
-        sessions = {*self.jobs.sessions, *self.unmatched}
+        extra = self.by_hand.sessions
+        sessions = {*self.jobs.sessions, *extra}
         own = sum(self.work.fresh(session) for session in sessions)
-        return figures_of(self.jobs.ever, len(sessions), own, sum(self.unmatched.values()))
+        return figures_of(self.jobs.ever, len(sessions), own, sum(extra.values()))
 
     def _on(self, day: int) -> Figures:
-        sessions = self.jobs.sessions_on(day)
+        extra = self.by_hand.on(day)
+        sessions = self.jobs.sessions_on(day) | extra.keys()
         own = sum(self.work.fresh(session, day) for session in sessions)
-        sums = self.jobs.days.get(day)
-        return figures_of(sums, len(sessions), own) if sums else Figures()
+        sums = self.jobs.days.get(day, NOTHING_SAVED)
+        return figures_of(sums, len(sessions), own, sum(extra.values()))
 
     def view(self, today: int, warnings: Sequence[str] = ()) -> SavingsView:
         """Everything that the dashboard shows."""
@@ -185,17 +187,19 @@ class Book:
 
     def _points(self) -> tuple[DayPoint, ...]:
         jobs = self.jobs.days
-        shown = sorted({*self._manager_days, *jobs})[-DAYS_SHOWN:]
+        shown = sorted({*self._manager_days, *jobs, *self.by_hand.days})[-DAYS_SHOWN:]
         return tuple(self._point(day, jobs.get(day, NOTHING_SAVED)) for day in shown)
 
     def _point(self, day: int, jobs: JobSums) -> DayPoint:
         """A day's point; the same one as before where nothing changed."""
-        manager = self._manager_on(day)
+        manager, extra = self._manager_on(day), sum(self.by_hand.on(day).values())
         before = self._pointed.get(day)
-        if before is not None and before[0] is manager and before[1] is jobs:
-            return before[2]
-        point = DayPoint(day, manager.sums.fresh, jobs.fresh, jobs.worker_pico)
-        self._pointed[day] = (manager, jobs, point)
+        if before is not None and (
+            before[0] is manager and before[1] is jobs and before[2] == extra
+        ):
+            return before[3]
+        point = DayPoint(day, manager.sums.fresh, jobs.fresh + extra, jobs.worker_pico)
+        self._pointed[day] = (manager, jobs, extra, point)
         return point
 
     def _all_time(self) -> dict[str, dict[str, Tokens]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
@@ -19,6 +19,8 @@ from workers_tui.engine.transcripts.transcript_files import MANAGER
 if TYPE_CHECKING:
     from workers_tui.engine.jobs.job import Job
 
+HandWork = Mapping[str, Mapping[int, int]]
+"""Fresh tokens of workers that no job of ours accounts for, by the session that asked and day."""
 SAME_PLACE_SLACK = 300
 """Seconds that a worker may go on after the manager's last message."""
 
@@ -35,9 +37,10 @@ class Facts:
     unreadable: list[str] = field(default_factory=list)
     jobs: list[Job] = field(default_factory=list)
     delegated: Delegated = field(default_factory=Delegated)
+    agent_sessions: set[str] = field(default_factory=set)
+    """Sessions of agents that ran as jobs of ours, whenever that was."""
     links: Links = field(default_factory=Links)
-    unmatched: dict[str, int] = field(default_factory=dict)
-    """Fresh tokens of workers that no job of ours accounts for, by the session that asked."""
+    unmatched: HandWork = field(default_factory=dict)
 
 
 def links_of(conn: Connection) -> Links:
@@ -60,23 +63,23 @@ def links_of(conn: Connection) -> Links:
 
 def unmatched_workers(
     conn: Connection, sources: Sequence[int], rows: Iterable[CellRow], ours: Collection[str]
-) -> dict[str, int]:
+) -> HandWork:
     """Worker sessions that are not `ours`, joined to the manager's session that was open.
 
     A worker identity that is used by hand, or by an older tool, leaves only its
     own transcript. It is taken as asked for by the session of the same project
     (else of any) that had begun last when the worker began, and not ended.
     """
-    fresh: dict[str, int] = defaultdict(int)
+    fresh: dict[str, Counter[int]] = defaultdict(Counter)
     for row in rows:
         if row.owner != MANAGER and row.session not in ours:
-            fresh[row.session] += row.sums.fresh
+            fresh[row.session][row.day] += row.sums.fresh
     if not fresh:
         return {}
     spans = index_query.session_spans(conn, sources)
     managers = sorted((span for span in spans if span.owner == MANAGER), key=lambda s: s.first)
     starts = [span.first for span in managers]
-    found: dict[str, int] = defaultdict(int)
+    found: dict[str, Counter[int]] = defaultdict(Counter)
     for span in spans:
         if span.owner == MANAGER or span.session not in fresh:
             continue
@@ -84,8 +87,13 @@ def unmatched_workers(
         open_ = [one for one in begun if one.last + SAME_PLACE_SLACK >= span.first]
         near = [one for one in open_ if one.project == span.project] or open_
         if near:
-            found[near[-1].session] += fresh[span.session]
+            found[near[-1].session].update(fresh[span.session])
     return dict(found)
+
+
+def by_session(work: HandWork) -> dict[str, int]:
+    """The same over all days."""
+    return {session: sum(days.values()) for session, days in work.items()}
 
 
 def names_of(conn: Connection, numbers: Collection[int]) -> dict[int, SessionName]:

@@ -15,6 +15,7 @@ from datetime import date
 from pathlib import Path
 from sqlite3 import Connection, connect
 from sqlite3 import Error as SQLiteError
+from typing import TYPE_CHECKING
 
 from workers_tui.engine.errors import StoreError
 from workers_tui.engine.pricing.manager_prices import ManagerPrices, ModelDay, ask_table, own_prices
@@ -35,6 +36,9 @@ from workers_tui.engine.transcripts.short_transactions import transactions
 from workers_tui.engine.transcripts.transcript_files import MANAGER, Source, is_text
 from workers_tui.home.files import read_json
 from workers_tui.home.places import Home
+
+if TYPE_CHECKING:
+    from workers_tui.engine.transcripts.savings_store import Stored
 
 
 def gather(
@@ -108,16 +112,31 @@ def gather_without_index(
     by: str = "day",
     since: date | None = None,
     config: Path | None = None,
+    workers_root: Path | None = None,
 ) -> Report:
-    """The same from the files alone: nothing is kept, deleted files and jobs are not known."""
+    """The same from the files alone: nothing is kept, deleted files are not known.
+
+    What was billed is; which jobs belong to which session only the index says.
+    """
     scanned = scan(sources)
     first = since.toordinal() if since else 0
-    rows = [row for row in scanned.rows if row.day >= first]
-    facts = Facts(rows=rows, files=scanned.files, unreadable=scanned.unreadable)
+    rows = [*scanned.rows, *(_older(workers_root) if workers_root else ())]
+    facts = Facts(files=scanned.files, unreadable=scanned.unreadable)
+    facts.rows = [row for row in rows if row.day >= first]
+    _take_ledger(home, facts, since)
     prices = ManagerPrices(own_prices(read_json(config or home.models_json)))
     with contextlib.closing(_price_memory(home)) as conn:
         load_prices(transactions(conn), prices, facts.rows)
     return replace(build(facts, prices, by=by, since=since), without_index=True)
+
+
+def _take_ledger(home: Home, facts: Facts, since: date | None) -> None:
+    """What was billed; where that cannot be read, it is said."""
+    try:
+        if home.store_db.exists():
+            facts.delegated = _from_store(home, since).delegated
+    except StoreError as error:
+        facts.unreadable.append(str(error))
 
 
 def _price_memory(home: Home) -> Connection:
@@ -126,10 +145,24 @@ def _price_memory(home: Home) -> Connection:
         store_file.prepare(home.index_db, MIGRATIONS)
         return store_file.connect(home.index_db, durable=False)
     except StoreError:
-        conn = connect(":memory:", isolation_level=None)
-        for statements in MIGRATIONS:
-            conn.executescript(statements)
-        return conn
+        return _memory()
+
+
+def _memory() -> Connection:
+    """An index that nothing is kept of."""
+    conn = connect(":memory:", isolation_level=None)
+    for statements in MIGRATIONS:
+        conn.executescript(statements)
+    return conn
+
+
+def _older(workers_root: Path) -> list[CellRow]:
+    """What an earlier tool's file says."""
+    if not (workers_root / older_history.FILE).is_file():
+        return []
+    with contextlib.closing(_memory()) as conn:
+        older_history.take_in(conn, workers_root)
+        return older_history.rows(conn)
 
 
 def load_prices(
@@ -155,33 +188,24 @@ def _take_delegation(
     conn: Connection, home: Home, sources: Sequence[int], facts: Facts, since: date | None
 ) -> None:
     """Who delegated what, and what these sessions did themselves."""
+    first = since.toordinal() if since else 0
     if home.store_db.exists():
         facts.links = links_of(conn)
-        _take_store(home, facts, since)
+        facts.jobs, facts.agent_sessions, facts.delegated = _from_store(home, since)
     if any(row.owner != MANAGER for row in facts.rows):
-        workers = index_query.cell_rows(conn, sources, by="session")
-        ours = {job.agent_session for job in facts.jobs if job.agent_session}
-        facts.unmatched = unmatched_workers(conn, sources, workers, ours)
+        workers = index_query.cell_rows(conn, sources, by="session", since=first)
+        facts.unmatched = unmatched_workers(conn, sources, workers, facts.agent_sessions)
     asking = asking_sessions(facts)
     if asking:
-        first = since.toordinal() if since else 0
         facts.asking = index_query.cell_rows(
             conn, sources, by="session", since=first, sessions=asking
         )
 
 
-def _take_store(home: Home, facts: Facts, since: date | None) -> None:
+def _from_store(home: Home, since: date | None) -> Stored:
     """Jobs and ledger."""
     # Half of the start-up time, and there is no store before the first delegation.
-    from workers_tui.engine.spending.schema import STORE_MIGRATIONS
-    from workers_tui.engine.transcripts.savings_store import delegated_since, jobs_of
+    from workers_tui.engine.transcripts.savings_store import stored
 
     with _opened(home.store_db) as conn:
-        version = store_file.check_version(conn, len(STORE_MIGRATIONS), home.store_db)
-        if version < len(STORE_MIGRATIONS):
-            return  # nothing was ever booked with this store, or an engine will bring it up to date
-        conn.execute("BEGIN")
-        facts.jobs = jobs_of(conn, since)
-        today = date.today()  # noqa: DTZ011 - the user's own day
-        facts.delegated = delegated_since(conn, since, today)
-        conn.execute("ROLLBACK")
+        return stored(conn, home.store_db, since)

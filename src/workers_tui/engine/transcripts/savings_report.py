@@ -27,7 +27,7 @@ from workers_tui.engine.transcripts.savings import (
     main_models,
     tokens_by,
 )
-from workers_tui.engine.transcripts.savings_facts import Facts
+from workers_tui.engine.transcripts.savings_facts import Facts, by_session
 from workers_tui.engine.transcripts.transcript_files import MANAGER
 
 SCHEMA = 1
@@ -65,6 +65,7 @@ def build(
     facts: Facts, prices: ManagerPrices, *, by: str = "day", since: date | None = None
 ) -> Report:
     """Fold the facts; the prices must be loaded."""
+    by_hand = by_session(facts.unmatched)
     own = [row for row in facts.rows if row.owner == MANAGER]
     others = (row for row in facts.rows if row.owner != MANAGER)
     models = tokens_by(own, _model, prices.find)
@@ -77,14 +78,14 @@ def build(
         by=by,
         groups=models if by == "model" else tokens_by(own, KEYS[by], prices.find),
         paths={row.project: row.path for row in own if row.path},
-        figures=figures(saved, fresh_by_session(facts.asking), facts.unmatched),
+        figures=figures(saved, fresh_by_session(facts.asking), by_hand),
         jobs=saved,
         delegated=facts.delegated,
         files=facts.files,
         unreadable=facts.unreadable,
         price_source=prices.source,
         price_date=prices.looked_up,
-        unmatched_fresh=sum(facts.unmatched.values()),
+        unmatched_fresh=sum(by_hand.values()),
         since=since,
     )
 

@@ -27,7 +27,12 @@ from workers_tui.engine.transcripts.doubles import Doubles
 from workers_tui.engine.transcripts.indexer import Indexer, Refreshed
 from workers_tui.engine.transcripts.job_savings import JobSaving, Links, job_savings, new_links
 from workers_tui.engine.transcripts.savings_book import Book
-from workers_tui.engine.transcripts.savings_facts import links_of, names_of, unmatched_workers
+from workers_tui.engine.transcripts.savings_facts import (
+    HandWork,
+    links_of,
+    names_of,
+    unmatched_workers,
+)
 from workers_tui.engine.transcripts.savings_view import SavingsView
 from workers_tui.engine.transcripts.transcript_files import MANAGER
 
@@ -77,7 +82,7 @@ class Steps:
         self.book.load(rows + self._write(older_history.rows))
         self._write(self._doubles.load)
         self._load_prices()
-        self._ask_about([*self.book.jobs.sessions, *self.book.unmatched])
+        self._ask_about([*self.book.jobs.sessions, *self.book.by_hand.sessions])
 
     def catch_up(self) -> None:
         """Another process has read on: ask the index for everything again."""
@@ -160,12 +165,12 @@ class Steps:
         self.workers_moved = False
         ids, ours = self._ids, self.book.jobs.agent_sessions
 
-        def count(conn: Connection) -> dict[str, int]:
+        def count(conn: Connection) -> HandWork:
             rows = index_query.cell_rows(conn, ids, by="session")
             return unmatched_workers(conn, ids, rows, ours)
 
-        self.book.unmatched = self._write(count) if self.book.has_workers else {}
-        self._ask_about(self.book.unmatched)
+        self.book.by_hand.take(self._write(count) if self.book.has_workers else {})
+        self._ask_about(self.book.by_hand.sessions)
 
     def _ask_about(self, names: Iterable[str]) -> None:
         """Know from now on what these sessions do themselves."""

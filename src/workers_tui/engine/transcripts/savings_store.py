@@ -3,13 +3,40 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from pathlib import Path
 from sqlite3 import Connection
+from typing import NamedTuple
 
 from workers_tui.engine.jobs import job_rows
-from workers_tui.engine.jobs.job import Job
+from workers_tui.engine.jobs.job import Job, JobKind
 from workers_tui.engine.spending import day_sums
 from workers_tui.engine.spending.day_sums import Totals
+from workers_tui.engine.spending.schema import STORE_MIGRATIONS
+from workers_tui.engine.store.store_file import check_version
 from workers_tui.engine.transcripts.savings import Delegated
+
+
+class Stored(NamedTuple):
+    """All that one report asks of the store."""
+
+    jobs: list[Job]
+    agent_sessions: set[str]
+    delegated: Delegated
+
+
+def stored(conn: Connection, path: Path, since: date | None) -> Stored:
+    """Everything as of one moment. Raises StoreNewer."""
+    version = check_version(conn, len(STORE_MIGRATIONS), path)
+    if version < len(STORE_MIGRATIONS):  # nothing was booked, or an engine brings it up to date
+        return Stored([], set(), Delegated())
+    today = date.today()  # noqa: DTZ011 - the user's own day
+    conn.execute("BEGIN")
+    try:
+        return Stored(
+            jobs_of(conn, since), agent_sessions_of(conn), delegated_since(conn, since, today)
+        )
+    finally:
+        conn.execute("ROLLBACK")
 
 
 def jobs_of(conn: Connection, since: date | None = None) -> list[Job]:
@@ -17,6 +44,12 @@ def jobs_of(conn: Connection, since: date | None = None) -> list[Job]:
     begin = None if since is None else datetime(since.year, since.month, since.day).astimezone(UTC)
     found = job_rows.find(conn, job_rows.Filter(since=begin), -1, 0)
     return [job for job in reversed(found) if was_tried(job)]
+
+
+def agent_sessions_of(conn: Connection) -> set[str]:
+    """The sessions of every agent that was a job: what they did is no work by hand."""
+    agents = job_rows.find(conn, job_rows.Filter(kind=JobKind.AGENT), -1, 0)
+    return {job.agent_session for job in agents if job.agent_session}
 
 
 def was_tried(job: Job) -> bool:

@@ -80,7 +80,8 @@ class SavingsView:
     @property
     def shown(self) -> Figures:
         """Today's figures, or those of all time while nothing was delegated today."""
-        return self.today.figures if self.today.figures.jobs else self.all_time.figures
+        today = self.today.figures
+        return today if today.jobs or today.sessions else self.all_time.figures
 
     @property
     def percent(self) -> float | None:
