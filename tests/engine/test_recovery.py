@@ -106,6 +106,33 @@ async def test_an_engine_that_dies_while_we_wait_for_its_hold_lets_us_go(home: H
         await asyncio.gather(looking, return_exceptions=True)
 
 
+async def test_a_home_that_takes_nothing_for_a_while_only_delays_the_cleaning_up(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_money(home, engine="next") as money:
+        in_the_way = home.engines / "broken.lock"
+        in_the_way.mkdir()  # no lock can be opened there
+        await leave_behind(home, "dead")
+        told: list[Recovered] = []
+        looking = asyncio.ensure_future(
+            keep_recovering(home, money.store, money.jobs, money.budget, money.clock, told.append)
+        )
+        async with asyncio.timeout(30):
+            while "cannot look for dead engines" not in caplog.text:
+                assert not looking.done()
+                money.clock.move(timedelta(seconds=6))
+                await money.budget.refresh()
+        in_the_way.rmdir()
+        async with asyncio.timeout(30):
+            while not told:
+                assert not looking.done()
+                money.clock.move(timedelta(seconds=6))
+                await money.budget.refresh()
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
+    assert told[0].holds == 1
+
+
 async def test_locks_of_dead_engines_are_cleared_away(home: Home) -> None:
     (home.engines / "stale.lock").touch()
     lock = EngineLock.take(home.engines)

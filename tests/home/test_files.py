@@ -16,6 +16,7 @@ from workers_tui.home.files import (
     prepare,
     read_json,
     read_whole,
+    why,
     write_atomic,
 )
 from workers_tui.home.places import Home
@@ -28,6 +29,19 @@ def mode(path: Path) -> int:
 def test_a_new_file_is_the_users_alone(tmp_path: Path) -> None:
     write_atomic(tmp_path / "a", "x")
     assert mode(tmp_path / "a") == 0o600
+
+
+@pytest.mark.parametrize(
+    ("code", "mending"),
+    [
+        (errno.EACCES, "Permission denied; mend its permissions or choose"),
+        (errno.EROFS, "Read-only file system; make it writable again or choose"),
+        (errno.ENOSPC, "No space left on device; free the disk or choose"),
+        (errno.EIO, "Input/output error; look at the disk or choose"),
+    ],
+)
+def test_what_to_do_about_a_place_fits_what_is_wrong_with_it(code: int, mending: str) -> None:
+    assert why(OSError(code, os.strerror(code))) == (f"{mending} another place with WORKERS_HOME")
 
 
 def test_a_save_keeps_the_old_mode(tmp_path: Path) -> None:

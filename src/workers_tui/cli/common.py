@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from workers_tui.engine.errors import StoreUnusable, WrongUse
-from workers_tui.home.files import prepare
+from workers_tui.home.files import prepare, why
 from workers_tui.home.places import Home, find_home
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ class Options:
             prepare(home)
         except OSError as error:
             raise StoreUnusable(
-                f"cannot use {home.state}: {error.strerror or error}; "
-                "free the disk or choose another place with WORKERS_HOME"
+                f"cannot use {error.filename or home.state}: {why(error)}"
             ) from error
         return home
 
@@ -70,9 +69,13 @@ def log_to_file(home: Home) -> None:
     import logging
     from logging.handlers import RotatingFileHandler
 
-    handler = RotatingFileHandler(
-        home.log, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", delay=True
-    )
+    class Log(RotatingFileHandler):
+        """Silent where it cannot write: a traceback over the screen helps nobody."""
+
+        def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+            """Let the record go."""
+
+    handler = Log(home.log, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.captureWarnings(True)

@@ -24,7 +24,7 @@ from workers_tui.engine.spending.ledger import Ledger
 from workers_tui.engine.spending.schema import STORE_MIGRATIONS
 from workers_tui.engine.store.engine_lock import EngineLock
 from workers_tui.engine.store.store import Store
-from workers_tui.home.files import prepare
+from workers_tui.home.files import prepare, why
 from workers_tui.home.places import Home
 
 
@@ -80,17 +80,14 @@ def _prepare(home: Home) -> None:
     try:
         prepare(home)
     except OSError as error:
-        raise StoreUnusable(
-            f"cannot use {home.state}: {error.strerror or error}; "
-            "free the disk or choose another place with WORKERS_HOME"
-        ) from error
+        raise StoreUnusable(f"cannot use {error.filename or home.state}: {why(error)}") from error
 
 
 def _lock(home: Home) -> EngineLock:
     try:
         return EngineLock.take(home.engines)
     except OSError as error:
-        raise StoreUnusable(f"cannot write in {home.engines}: {error.strerror or error}") from error
+        raise StoreUnusable(f"cannot write in {home.engines}: {why(error)}") from error
 
 
 async def _list(providers: Providers, upstream: Upstream, name: str) -> list[Any]:

@@ -88,7 +88,7 @@ async def keep_recovering(
         await clock.sleep(LOOK_EVERY)
         try:
             found = await recover(home, store, jobs, budget, clock)
-        except StoreError as error:
+        except (StoreError, OSError) as error:  # a home that is full, or read-only for a while
             log.warning("cannot look for dead engines: %s", error)
             continue
         if found:

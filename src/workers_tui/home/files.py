@@ -27,6 +27,21 @@ ABANDONED = 3600.0
 """Seconds after which nobody goes on writing such a file."""
 
 
+MENDING = {
+    errno.EACCES: "mend its permissions",
+    errno.EPERM: "mend its permissions",
+    errno.EROFS: "make it writable again",
+    errno.ENOSPC: "free the disk",
+    errno.EDQUOT: "free the disk",
+}
+
+
+def why(error: OSError) -> str:
+    """What went wrong with a place of ours, and what the user can do about it."""
+    mending = MENDING.get(error.errno or 0, "look at the disk")
+    return f"{error.strerror or error}; {mending} or choose another place with WORKERS_HOME"
+
+
 def make_private_dir(path: Path) -> None:
     """Create a directory that only the user may enter, or mend its mode."""
     path.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
