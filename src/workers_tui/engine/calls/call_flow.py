@@ -13,7 +13,7 @@ from pathlib import Path
 from workers_tui.engine.calls import prompt as prompts
 from workers_tui.engine.calls import tiers
 from workers_tui.engine.calls.answer import Answer
-from workers_tui.engine.calls.approval import ask_user
+from workers_tui.engine.calls.approval import Found, ask_user
 from workers_tui.engine.calls.attempts import Attempts
 from workers_tui.engine.calls.call_plan import Plan
 from workers_tui.engine.calls.choices import choices, named
@@ -36,13 +36,19 @@ async def run_call(parts: Parts, run: Running) -> None:
     async with parts.queue.place(run.line) as place:
         settings = choices(parts, run.request.tier)
         parts.jobs.show(run.job_id, state=JobState.READING)
-        material = await (run.ahead or gather(parts, settings, run.request, run.origin))
-        plan = await _plan(parts, settings, run, material.pieces)
-        await ask_user(parts, run, place, plan, material.found)
+        plan, found = await _prepare(parts, settings, run)
+        await ask_user(parts, run, place, plan, found)
         answer = await _answer(parts, run, place, plan)
         if run.request.write_to is not None:  # without, the job ended with its bill
             written = await _write(parts, settings, run, run.request.write_to, answer)
             await parts.jobs.change(run.job_id, **done(answer), written=written)
+
+
+async def _prepare(parts: Parts, settings: Settings, run: Running) -> tuple[Plan, Sequence[Found]]:
+    """The plan, and the secrets in what it sends; of the files only the prompt is left."""
+    ahead, run.ahead = run.ahead, None
+    material = await (ahead or gather(parts, settings, run.request, run.origin))
+    return await _plan(parts, settings, run, material.pieces), material.found
 
 
 async def _plan(parts: Parts, settings: Settings, run: Running, pieces: Sequence[Piece]) -> Plan:

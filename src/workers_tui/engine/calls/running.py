@@ -37,7 +37,8 @@ class Running:
     chars: int = 0
     """Characters received."""
     _pieces: list[str] = field(default_factory=list)
-    _kept: int = 0
+    kept: int = 0
+    """Characters in memory."""
 
     @property
     def line(self) -> str:
@@ -48,14 +49,14 @@ class Running:
         """Take the next piece of text."""
         self._pieces.append(text)
         self.chars += len(text)
-        self._kept += len(text)
-        if self._kept > 2 * TAIL:
+        self.kept += len(text)
+        if self.kept > 2 * TAIL:
             tail = "".join(self._pieces)[-TAIL:]
-            self._pieces, self._kept = [tail], len(tail)
+            self._pieces, self.kept = [tail], len(tail)
 
     def restart(self, text: str) -> None:
         """Take a final text in place of what came before."""
-        self._pieces, self._kept, self.chars = [], 0, 0
+        self._pieces, self.kept, self.chars = [], 0, 0
         self.add(text)
 
     def tail(self) -> str:
@@ -64,7 +65,7 @@ class Running:
 
     def whole(self) -> str | None:
         """All of the text as the result file has it; None when some of it is only there."""
-        if self._kept < self.chars:
+        if self.kept < self.chars:
             return None
         return "".join(self._pieces).encode("utf-8", "replace").decode()
 

@@ -36,11 +36,14 @@ class Runs:
     """What they are called when no new ones are taken."""
     remembered = 200
     """Ended ones whose text and failure stay in memory."""
+    remembered_chars = 2_000_000
+    """Of their texts together; the newest stays, however long. All are in the result files."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._runs: dict[str, Running] = {}
         self._ended: OrderedDict[str, Running] = OrderedDict()
+        self._ended_chars = 0
         self.closed: str | None = None
         """Why no new ones are taken."""
 
@@ -78,18 +81,25 @@ class Runs:
 
     async def _end(self, run: Running, state: JobState, failure: WorkersError) -> None:
         run.sealed = True
-        run.failure = failure
+        run.failure = bare(failure)
         try:
             await self._parts.jobs.change(run.job_id, state=state, error=str(failure))
         except WorkersError as error:  # the store itself: say it, do not hang
-            run.failure = error
+            run.failure = bare(error)
             self._parts.events.tell("store", str(error), level=Level.ERROR, job=run.job_id)
             self._parts.jobs.show(run.job_id, state=JobState.FAILED, error=str(error))
 
     def _remember(self, run: Running) -> None:
+        run.ahead = None  # what was read for it can be large
         self._ended[run.job_id] = run
-        while len(self._ended) > self.remembered:
-            self.forget(self._ended.popitem(last=False)[0])
+        self._ended_chars += run.kept
+        while len(self._ended) > 1 and self._too_much():
+            job_id, oldest = self._ended.popitem(last=False)
+            self._ended_chars -= oldest.kept
+            self.forget(job_id)
+
+    def _too_much(self) -> bool:
+        return len(self._ended) > self.remembered or self._ended_chars > self.remembered_chars
 
     async def left(self, run: Running) -> None:
         """A run's job has ended, and nobody who waits for it has heard of it yet."""
@@ -130,3 +140,9 @@ class Runs:
         for run in self.live:
             run.cancel(by)
         await asyncio.gather(*(run.finished.wait() for run in self.live))
+
+
+def bare(failure: WorkersError) -> WorkersError:
+    """A failure to keep: without the way it took, whose frames hold files, prompts and answers."""
+    failure.__cause__ = failure.__context__ = None
+    return failure.with_traceback(None)
