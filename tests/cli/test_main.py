@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -117,6 +118,24 @@ def test_the_words_of_an_error_are_not_obeyed_by_the_terminal(
     monkeypatch.setattr("workers_tui.cli.main.load", hostile)
     assert main(["stats"]) == 1
     assert capsys.readouterr().err == "workers-tui: it has: ␛[2Jmodel␊and more\n"
+
+
+def test_a_demo_is_not_mixed_up_with_a_command_that_costs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["--demo", "run", "a task"]) == 2
+    assert capsys.readouterr().err == (
+        "workers-tui: --demo is a screen of its own: leave out 'run'\n"
+    )
+
+
+def test_a_reader_that_has_read_enough_is_no_failure() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "workers_tui", "worker", "presets"]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, timeout=60, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_without_a_terminal_the_dashboard_says_what_to_do(

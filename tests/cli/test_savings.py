@@ -263,6 +263,24 @@ def test_without_a_price_for_claude_the_net_is_unknown(program: Program) -> None
         assert "?: Claude's model has no price" in program.text(*arguments)
 
 
+def test_without_any_transcript_it_is_said_what_is_missing(program: Program) -> None:
+    asyncio.run(
+        book_a_job(find_home({"WORKERS_HOME": program.environ["WORKERS_HOME"]}), session=None)
+    )
+    said = program.text()
+    assert "No session of Claude Code is known to have delegated" in said
+    assert "Net ?: no transcript says what Claude would have cost; the formula" in said
+    assert " 0 of 0 " not in said
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"])
+@pytest.mark.parametrize("since", ["0001-01-01", "1970-01-01", "9999-12-31"])
+def test_any_day_can_be_the_first_that_counts(program: Program, since: str, zone: str) -> None:
+    program.environ["TZ"] = zone
+    asyncio.run(book_a_job(find_home({"WORKERS_HOME": program.environ["WORKERS_HOME"]})))
+    assert program.json("--since", since)["savings"]["jobs"] == (0 if since > "2000" else 1)
+
+
 def test_what_bends_a_workers_figures_is_named_too(program: Program) -> None:
     Tree(program.root).write(line())
     Tree(program.workers / "zai").write(line(model="nobody-9", stop=None))

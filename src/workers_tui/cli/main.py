@@ -80,6 +80,14 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([*COMMANDS.items(), *ELSEWHERE.items()])
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """As always, but a reader that has read enough is no failure, which click calls it."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            silence_stdout()
+            return 0
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -119,6 +127,8 @@ def workers_tui(ctx: click.Context, /, **options: Any) -> None:
         if not (os.isatty(0) and os.isatty(2)):
             raise WrongUse("the dashboard needs a terminal; `workers-tui serve` needs none")
         ctx.exit(open_screen(ctx.obj))
+    if options["demo"]:  # or what was meant to be tried would be done, and paid
+        raise WrongUse(f"--demo is a screen of its own: leave out {ctx.invoked_subcommand!r}")
 
 
 def open_screen(options: Options) -> int:
@@ -148,9 +158,6 @@ def main(argv: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("workers-tui: interrupted", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
-        silence_stdout()
-        return 0
     except Exception as defect:  # noqa: BLE001 - said in a line and logged, or raised again
         return ended_by(defect)
     return result if isinstance(result, int) else 0

@@ -84,17 +84,23 @@ def figure_lines(report: Report) -> list[str]:
         return [*requests, "What delegation saved is not counted with --no-index."]
     if not found.jobs and not found.sessions:
         return ["Nothing was delegated yet: there is no saving to show."]
-    percent = "?" if found.percent is None else f"{found.percent:.0f} %"
     return [
-        (
-            f"Workers did {percent} of the work over {plural(found.sessions, 'session')} "
-            "that delegated: "
-            f"{count(found.worker_fresh)} of {count(found.all_fresh)} fresh tokens."
-        ),
+        _share(found),
         _kept_out(found.kept_out_tokens),
         _requests(report.delegated),
-        f"Net {_net(found)}; the formula: workers-tui savings --explain",
+        f"Net {_net(found, report.manager)}; the formula: workers-tui savings --explain",
     ]
+
+
+def _share(found: Figures) -> str:
+    if not found.sessions:
+        return "No session of Claude Code is known to have delegated, so there is no share of it."
+    percent = "?" if found.percent is None else f"{found.percent:.0f} %"
+    return (
+        f"Workers did {percent} of the work over {plural(found.sessions, 'session')} "
+        "that delegated: "
+        f"{count(found.worker_fresh)} of {count(found.all_fresh)} fresh tokens."
+    )
 
 
 def _kept_out(tokens: int) -> str:
@@ -112,10 +118,12 @@ def _requests(made: Delegated) -> str:
     return f"{said}{estimated if made.estimated_pico else ''}."
 
 
-def _net(found: Figures) -> str:
+def _net(found: Figures, manager: Tokens) -> str:
     """The range of dollars, and what is not in it."""
     low, high = found.net_low_pico, found.net_high_pico
     if low is None or high is None:
+        if not manager.sums.messages:
+            return "?: no transcript says what Claude would have cost"
         return "?: Claude's model has no price"
     said = signed(low) if low == high else f"{signed(low)} to {signed(high)}"
     return said + (f" less {found.unknown_costs} unknown" if found.unknown_costs else "")
@@ -195,7 +203,7 @@ def _figure_counts(report: Report) -> list[str]:
     return [
         _share_counts(report),
         _kept_counts(report.jobs),
-        _net_counts(report.figures),
+        _net_counts(report.figures, report.manager),
         _requests(report.delegated),
     ]
 
@@ -217,9 +225,10 @@ def _kept_counts(jobs: Sequence[JobSaving]) -> str:
     return f"Kept out: {kept + back:,} tokens of files - {back:,} that came back = {kept:,}"
 
 
-def _net_counts(found: Figures) -> str:
+def _net_counts(found: Figures, manager: Tokens) -> str:
     if found.net_low_pico is None or found.net_high_pico is None:
-        return f"Net: {_net(found)}"
+        return f"Net: {_net(found, manager)}"
     cost = found.worker_pico
     low, high = money(found.net_low_pico + cost), money(found.net_high_pico + cost)
-    return f"Net: {low} to {high} for what was kept out - {money(cost)} for workers = {_net(found)}"
+    left = _net(found, manager)
+    return f"Net: {low} to {high} for what was kept out - {money(cost)} for workers = {left}"

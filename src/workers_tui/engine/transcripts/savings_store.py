@@ -15,6 +15,8 @@ from workers_tui.engine.spending.schema import STORE_MIGRATIONS
 from workers_tui.engine.store.store_file import check_version
 from workers_tui.engine.transcripts.savings import Delegated
 
+FIRST_DAY = date(1970, 1, 2)
+
 
 class Stored(NamedTuple):
     """All that one report asks of the store."""
@@ -41,9 +43,15 @@ def stored(conn: Connection, path: Path, since: date | None) -> Stored:
 
 def jobs_of(conn: Connection, since: date | None = None) -> list[Job]:
     """Every job that was tried, oldest first."""
-    begin = None if since is None else datetime(since.year, since.month, since.day).astimezone(UTC)
-    found = job_rows.find(conn, job_rows.Filter(since=begin), -1, 0)
+    found = job_rows.find(conn, job_rows.Filter(since=_begin(since)), -1, 0)
     return [job for job in reversed(found) if was_tried(job)]
+
+
+def _begin(since: date | None) -> datetime | None:
+    """When a local day begins; None before there was any job."""
+    if since is None or since < FIRST_DAY:  # the first days there are have no time in every zone
+        return None
+    return datetime(since.year, since.month, since.day).astimezone(UTC)
 
 
 def agent_sessions_of(conn: Connection) -> set[str]:
