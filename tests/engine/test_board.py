@@ -76,3 +76,15 @@ async def test_a_watcher_of_one_topic_sleeps_through_the_others() -> None:
     assert not waiting.done()
     board.put(tier, 2)
     assert await waiting == {tier}
+
+
+async def test_the_board_is_hurried_until_every_job_is_calm_or_its_time_is_over() -> None:
+    board = Board()
+    assert not board.hurried
+    board.hurry("a", 60)
+    board.hurry("b", 60)
+    board.calm("a")
+    assert board.hurried
+    board.hurry("b", 0)
+    assert not board.hurried
+    board.calm("b")

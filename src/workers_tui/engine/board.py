@@ -2,13 +2,14 @@
 
 A watcher gets everything at first and then the set of keys changed since it
 last looked: bounded by the number of keys, coalescing, and the last value of a
-key is never missed. The engine puts values here and never knows who looks.
-All calls belong to the loop's thread.
+key is never missed. The engine puts values here and never knows who looks, but
+says when it is in a hurry. All calls belong to the loop's thread.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -56,6 +57,23 @@ class Board:
     def __init__(self) -> None:
         self._values: dict[Key, Any] = {}
         self._watchers: list[Watcher] = []
+        self._hurries: dict[str, float] = {}
+
+    def hurry(self, job: str, seconds: float) -> None:
+        """Somebody waits for what this job does now: for so long, or until `calm`, show nothing."""
+        now = time.monotonic()
+        self._hurries = {other: end for other, end in self._hurries.items() if end > now}
+        self._hurries[job] = now + seconds
+
+    def calm(self, job: str) -> None:
+        """The job itself waits now: what is shown in this moment holds nobody up."""
+        self._hurries.pop(job, None)
+
+    @property
+    def hurried(self) -> bool:
+        """Whether any job is in a hurry."""
+        now = time.monotonic()
+        return any(end > now for end in self._hurries.values())
 
     def put(self, key: Key, value: object) -> None:
         """Set a value and wake the watchers; an equal value changes nothing."""

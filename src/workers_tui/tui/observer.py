@@ -12,7 +12,7 @@ import time
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
-from workers_tui.engine.board import Key, Topic, Watcher
+from workers_tui.engine.board import Board, Key, Topic, Watcher
 from workers_tui.engine.events import Level
 from workers_tui.tui import marks, words
 from workers_tui.tui.job_table import JobTable
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 FRAME = 1 / 15
 """Seconds between two repaints at most."""
 
-GATHER = 1 / 30
+MOMENT = 1 / 100
 """Seconds from a change to its repaint: a call that begins or ends changes several things at
-once, and is at its most hurried; they are shown together when it has passed on."""
+once, which are shown together."""
 
-MOMENTS = 3
-"""So many times the same at most, while jobs change state."""
+MOMENTS = 6
+"""So many times the same at most, while a call is in a hurry: a repaint would hold it up."""
 
 LONGEST_FRAME = 0.25
 """The same while the loop is busy with streams."""
@@ -91,7 +91,7 @@ class Observer:
         try:
             while True:
                 waiting |= await self._changed(watcher, totals_wait=bool(waiting))
-                waiting |= await self._gathered(watcher)
+                waiting |= await gathered(engine.board, watcher)
                 now = time.monotonic()
                 due = self._due(waiting, now)
                 waiting -= due
@@ -101,25 +101,13 @@ class Observer:
             watcher.close()
 
     @staticmethod
-    async def _gathered(watcher: Watcher) -> AbstractSet[Key]:
-        """What else changes within a moment; a few moments where jobs go on changing."""
-        gathered: set[Key] = set()
-        for _ in range(MOMENTS):
-            await asyncio.sleep(GATHER)
-            new = watcher.take()
-            gathered |= new
-            if all(key.topic is not Topic.JOB for key in new):
-                break
-        return gathered
-
-    @staticmethod
     async def _rest(frame: float) -> float:
         """Wait for a frame; return the next one's length.
 
         A loop that wakes late is busy with streams: fewer repaints leave room for keys.
         """
         before = time.monotonic()
-        rest = frame - GATHER
+        rest = frame - MOMENT
         await asyncio.sleep(rest)
         late = time.monotonic() - before - rest
         return min(LONGEST_FRAME, FRAME + 4 * late)
@@ -232,6 +220,15 @@ class Observer:
 
     def _running(self) -> int:
         return sum(map(marks.runs, self.jobs.active))
+
+
+async def gathered(board: Board, watcher: Watcher) -> AbstractSet[Key]:
+    """What else changes within a moment; a few moments while calls are in a hurry."""
+    for _ in range(MOMENTS):
+        await asyncio.sleep(MOMENT)
+        if not board.hurried:
+            break
+    return watcher.take()
 
 
 def leave_question(running: int) -> str:

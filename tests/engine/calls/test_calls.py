@@ -27,6 +27,7 @@ from tests.engine.call_kit import (
 )
 
 from workers_tui.engine.board import Key, Topic
+from workers_tui.engine.calls import attempt, calls
 from workers_tui.engine.engine import Engine
 from workers_tui.engine.errors import (
     BudgetRefused,
@@ -1008,3 +1009,22 @@ async def test_a_call_waits_for_two_flushed_commits_only(
         monkeypatch.setattr(engine.store, "write", counted)
         await done(engine, CallRequest("Summarize", files=("a.txt",)), tmp_path)
         assert durable.count(True) == 2, "the hold with the start, the bill with the end"
+
+
+async def test_a_call_is_in_a_hurry_but_not_while_it_waits_for_its_provider(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name in ((calls, "BEGINNING"), (attempt, "ENDING")):
+        monkeypatch.setattr(module, name, 60.0)
+    text, end = Gate(), Gate()
+    steps = (sse(chunk("part")), text, sse(chunk(finish="stop")), end, sse("[DONE]"))
+    async with engine_over(home, stream(*steps)) as (engine, _):
+        job = await engine.delegate(ASK, origin())
+        assert engine.board.hurried
+        await text.reached.wait()
+        assert not engine.board.hurried
+        text.open.set()
+        await end.reached.wait()
+        assert engine.board.hurried
+        end.open.set()
+        assert (await engine.ended(job.id)).state is JobState.DONE

@@ -32,6 +32,9 @@ from workers_tui.engine.spending.budget import Ask
 from workers_tui.engine.spending.holds import Hold
 from workers_tui.engine.spending.ledger import Entry
 
+ENDING = 0.02
+"""Seconds from the last text to the reply."""
+
 
 class Attempt:
     """Reserve, send, stream, settle."""
@@ -99,6 +102,7 @@ class Attempt:
         notes: list[asyncio.Future[None]] = []
 
         async def started() -> None:
+            self._parts.board.calm(self._run.job_id)
             if self._reading.generation_id is not None:
                 note = self._parts.budget.note_generation(hold, self._reading.generation_id)
                 notes.append(asyncio.ensure_future(note))
@@ -113,6 +117,7 @@ class Attempt:
     def _take(self, text: str) -> None:
         self._text.add(text)
         if self._reading.finish_reason is not None:
+            self._parts.board.hurry(self._run.job_id, ENDING)
             self._text.flush()
 
     def _request(self, most: Bound, key: str | None) -> UpstreamRequest:

@@ -20,6 +20,8 @@ from workers_tui.engine.jobs.job import CallRequest, Job, JobKind, JobState, Ori
 from workers_tui.engine.settings.config import unknown_tier
 
 BATCH = 100
+BEGINNING = 0.05
+"""Seconds within which a call that waits for nothing has sent its request."""
 
 
 class Calls(Runs):
@@ -88,6 +90,7 @@ class Calls(Runs):
                 parent=parent,
             )
         )
+        parts.board.hurry(job.id, BEGINNING)
         run = Running(job.id, request, origin, ahead)
         self.begin(run, run_call(parts, run))
         return job
