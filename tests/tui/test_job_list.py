@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from tests.tui.conftest import Desk, Open
 from tests.tui.fakes import NOON, FakeEngine, make_job
+from tests.tui.fakes import tiers as all_tiers
 
+from workers_tui.engine.calls.tier_board import COUNTED
 from workers_tui.engine.jobs.job import JobState
+from workers_tui.engine.jobs.jobs import SHOWN
+from workers_tui.tui import words
 from workers_tui.tui.panes import jobs as jobs_pane
+from workers_tui.tui.panes import tiers
+from workers_tui.tui.panes.frame import Frame
 from workers_tui.tui.panes.jobs import JobList
 from workers_tui.tui.screens.dashboard import DashboardScreen
 
@@ -49,6 +56,23 @@ async def test_who_never_chose_a_job_sees_the_newest_ones(desk: Open, engine: Fa
         assert jobs.scroll_offset.y == 0
         assert jobs.selected is not None
         assert jobs.selected.id in shown(jobs)
+
+
+async def test_a_full_list_says_that_it_holds_the_newest(desk: Open, engine: FakeEngine) -> None:
+    assert words.MOST == SHOWN == COUNTED
+    async with desk() as d:
+        frame = d.app.screen.query_one("#jobs", Frame)
+        assert "ended" in frame.title
+        assert "newest" not in frame.title
+        come(engine, 0, SHOWN)
+        await d.until(lambda: "newest 5" in frame.title)
+
+
+def test_as_many_picks_as_are_counted_are_the_newest() -> None:
+    first, *_, last = all_tiers()
+    many = replace(first, picks=COUNTED - 1)
+    assert tiers.picks([many]) == "499 picks"
+    assert tiers.picks([many, replace(last, picks=1)]) == "newest 500 picks"
 
 
 async def test_a_chosen_job_stays_where_the_eye_is(desk: Open, engine: FakeEngine) -> None:

@@ -10,7 +10,7 @@ from tests.tui.fakes import FakeEngine, make_savings
 
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.money import from_usd
-from workers_tui.engine.transcripts.savings import Figures
+from workers_tui.engine.transcripts.savings import Figures, Tokens
 from workers_tui.engine.transcripts.savings_view import Period, Reading, SavingsView
 from workers_tui.tui.lines import Row
 from workers_tui.tui.panes.savings import basis, net, sentences, span, summary, warned
@@ -44,7 +44,7 @@ def test_ranges_may_be_negative_and_unknown_stays_unknown() -> None:
     shown = said(tables(make_savings(), 120))
     assert "+$3.10 to +$5.80" in shown
     assert "-$0.42 to -$0.11" in shown
-    assert "net is unknown where Claude's model has no price" in shown
+    assert "net is unknown while Claude's own price is" in shown
     assert "$1.07 + 2 unknown" in shown
     assert "-9.0k" in shown
 
@@ -134,6 +134,13 @@ def test_where_nothing_was_delegated_the_pane_says_so_and_what_is_wrong() -> Non
     assert "with the first job" in full
     assert "By Claude's own model" in full
     assert "workers did" not in full
+
+
+def test_jobs_that_no_known_session_asked_for_are_not_nothing() -> None:
+    alone = Period(Figures(jobs=3, net_low_pico=None, net_high_pico=None), Tokens())
+    view = SavingsView(alone, alone)
+    assert basis(view) == "for no session of Claude Code that is known"
+    assert "net ?: Claude's own price is not known" in summary(view)
 
 
 def test_a_net_amount_names_the_jobs_whose_cost_nobody_knows() -> None:

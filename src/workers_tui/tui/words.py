@@ -105,6 +105,15 @@ def share(part: float, whole: float) -> str:
     return NOTHING if whole <= 0 else f"{100 * part / whole:.0f} %"
 
 
+MOST = 500
+"""So many jobs and picks the engine keeps at hand; there may be more of them."""
+
+
+def newest(number: int) -> str:
+    """What stands before a number that may leave older ones out."""
+    return "newest " if number >= MOST else ""
+
+
 def plural(number: int, one: str, many: str | None = None) -> str:
     """A number with its noun: `1 call`, `3 calls`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -87,8 +87,10 @@ def basis(view: Savings | None) -> str:
     """What the figures are made of, in a few words."""
     if view is not None and view.reading:
         return progress(view.reading)
-    if view is None or not view.sessions:
+    if view is None or view.is_empty:
         return "nothing yet"
+    if not view.sessions:
+        return "for no session of Claude Code that is known"
     return f"over {words.plural(view.sessions, 'session')} that delegated"
 
 
@@ -129,7 +131,7 @@ def nothing_yet() -> list[Row]:
 def net(low: Pico | None, high: Pico | None) -> list[Part]:
     """A range of dollars, which may be negative; one amount where both ends are the same."""
     if low is None or high is None:
-        return [(words.UNKNOWN, ""), (": no price for Claude's model", "dim")]
+        return [(words.UNKNOWN, ""), (": Claude's own price is not known", "dim")]
     style = "good" if low > 0 else "warn" if high < 0 else ""
     first, last = words.signed_money(low), words.signed_money(high)
     return [(first, style)] if first == last else [(first, style), (" to ", "dim"), (last, style)]

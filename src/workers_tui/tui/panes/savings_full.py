@@ -157,7 +157,7 @@ def _spans(view: Savings, width: int) -> Iterator[Row]:
     yield row()
     notes = []
     if words.UNKNOWN in short:
-        notes.append("net is unknown where Claude's model has no price")
+        notes.append("net is unknown while Claude's own price is")
     if any(one.unknown_costs for one in figures):
         notes.append("net counts what is unknown of the workers' cost as 0")
     yield from (row((f" {note}", "dim")) for note in notes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from workers_tui.tui import safe, words
@@ -68,6 +68,12 @@ class TierList(LineView):
 def price_of(tier: TierView) -> str:
     """The tier's list price."""
     return words.prices(tier.price.input, tier.price.output) if tier.price else words.UNKNOWN
+
+
+def picks(tiers: Iterable[TierView]) -> str:
+    """How often a tier was picked, of the newest calls."""
+    found = sum(tier.picks for tier in tiers)
+    return words.newest(found) + words.plural(found, "pick")
 
 
 def summary(tiers: Sequence[TierView]) -> str:

@@ -9,7 +9,7 @@ from textual import on, work
 
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.jobs.job import Job
-from workers_tui.tui import filters, marks, safe
+from workers_tui.tui import filters, marks, safe, words
 from workers_tui.tui.job_table import JobTable
 from workers_tui.tui.job_words import agent_line
 from workers_tui.tui.lines import LineView
@@ -63,7 +63,7 @@ class LeftColumn(JobVerbs):
         said += [(self._asking(asking), "bad")] if asking else []
         said += [(f"{queued} queued", "")] if queued else []
         ended = len(self._table) - len(active)
-        said += [(f"{ended} ended", "")] if ended else []
+        said += [(f"{words.newest(ended)}{ended} ended", "")] if ended else []
         note = [f"/{self._typed}  {len(self._table.rows)} shown"] if self._typed else []
         self.query_one("#jobs", Frame).tell(*joined(said), note=note)
 

@@ -35,7 +35,7 @@ class RightColumn(Face):
         ]
         self.query_one(TierList).show(listed)
         config = board.get(Key(Topic.CONFIG))
-        picks = words.plural(sum(tier.picks for tier in listed), "pick")
+        picks = tiers.picks(listed)
         frame = self.query_one("#tiers", Frame)
         if config is not None and config.error:
             frame.tell((safe.one_line(config.error), "bad"))

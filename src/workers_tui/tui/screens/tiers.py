@@ -10,11 +10,12 @@ from textual.app import ComposeResult
 from textual.containers import Container
 
 from workers_tui.engine.board import Key, Topic
-from workers_tui.tui import safe, words
+from workers_tui.tui import safe
 from workers_tui.tui.job_table import JobTable
 from workers_tui.tui.key_queue import asks
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.lines import LineView
+from workers_tui.tui.panes import tiers
 from workers_tui.tui.panes.frame import Frame
 from workers_tui.tui.panes.one_line import ListHead
 from workers_tui.tui.panes.tier_table import FieldList, TierTable, read_field
@@ -61,7 +62,7 @@ class TiersScreen(SettingsVerbs, Moves):
         table.show(views)
         config: ConfigView | None = board.get(Key(Topic.CONFIG))
         frame = self.query_one("#tiers", Frame)
-        picks = [words.plural(sum(view.picks for view in views), "pick")]
+        picks = [tiers.picks(views)]
         if config is not None and config.error:
             frame.tell((safe.one_line(config.error), "bad"))
         elif config is not None:
