@@ -118,18 +118,14 @@ class Budget:
         store does not take is offered again each minute.
         """
         try:
-            row, refused = await self._settle(hold, entry, also)
+            refused = await self._settle(hold, entry, also)
         except StoreError:
             self._owed[hold.call] = (hold, entry)
             raise
-        if row is not None:
-            self._ledger.booked(row)
         if refused is not None:
             raise refused
 
-    async def _settle(
-        self, hold: Hold, entry: Entry, also: Also | None
-    ) -> tuple[Row | None, WorkersError | None]:
+    async def _settle(self, hold: Hold, entry: Entry, also: Also | None) -> WorkersError | None:
         rules, now = self._rules(), self._clock.now()
 
         def work(conn: sqlite3.Connection) -> tuple[Row | None, Spend, WorkersError | None]:
@@ -141,8 +137,10 @@ class Budget:
             return row, look(conn, now, zone, rules), refused
 
         row, spend, refused = await self._store.write(work)
+        if row is not None:
+            self._ledger.booked(row)
         self._show(spend)
-        return row, refused
+        return refused
 
     async def release(self, hold: Hold) -> None:
         """Let go of money: nothing was sent."""

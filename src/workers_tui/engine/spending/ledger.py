@@ -99,13 +99,15 @@ class Ledger:
         if row.entry.generation_id and row.entry.cost.source in OPEN:
             for bell in self._open_bells:
                 bell()
-        writing = asyncio.ensure_future(self._follow(row.number))
+        # Before anything else is done here: whoever replies to the caller waits for the line.
+        begun = None if self._projecting.locked() else self._store.begin_read(self._catch_up)
+        writing = asyncio.ensure_future(self._follow(row.number, begun))
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
 
-    async def _follow(self, number: int) -> None:
+    async def _follow(self, number: int, begun: asyncio.Future[int] | None) -> None:
         try:
-            await self.project(number)
+            await self.project(number, begun)
         except StoreError as error:
             log.warning("usage.jsonl is not up to date: %s", error)
 
@@ -157,22 +159,25 @@ class Ledger:
             )
         return LedgerHealth(self._path, rows, bad, self._error)
 
-    async def project(self, number: int | None = None) -> None:
+    async def project(
+        self, number: int | None = None, begun: asyncio.Future[int] | None = None
+    ) -> None:
         """Bring usage.jsonl up to date, at least to the row `number`.
 
         A file that cannot be written does not stop the work: the store is the
-        truth, and `health` tells.
+        truth, and `health` tells. `begun` is the work, where it goes on already.
         """
         async with self._projecting:
-            if number is not None and number <= self._projected:
+            if begun is None and number is not None and number <= self._projected:
                 return
             try:
-                self._projected = await self._store.read(
-                    lambda conn: usage_log.catch_up(conn, self._path)
-                )
+                self._projected = await (begun or self._store.begin_read(self._catch_up))
                 self._error = ""
             except OSError as error:
                 self._complain(error)
+
+    def _catch_up(self, conn: sqlite3.Connection) -> int:
+        return usage_log.catch_up(conn, self._path)
 
     async def import_file(self, path: Path) -> tuple[int, int]:
         """Take another usage.jsonl in; return (rows taken, bad lines).

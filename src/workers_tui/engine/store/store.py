@@ -124,8 +124,11 @@ class Store:
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on a snapshot that holds everything committed so far."""
-        result: T = await self._submit(self._reads, work, durable=False)
-        return result
+        return await self.begin_read(work)
+
+    def begin_read(self, work: Callable[[sqlite3.Connection], T]) -> asyncio.Future[T]:
+        """`read` that goes on before anybody waits for it."""
+        return self._submit(self._reads, work, durable=False)
 
     def on_foreign_commit(self, bell: Callable[[], None]) -> None:
         """Call `bell` in the loop soon after a commit by another process, see `look_every`."""
