@@ -58,6 +58,30 @@ async def test_who_never_chose_a_job_sees_the_newest_ones(desk: Open, engine: Fa
         assert jobs.selected.id in shown(jobs)
 
 
+@pytest.mark.parametrize(
+    ("keys", "row"),
+    [
+        (["down"], 1),
+        (["j", "down", "up"], 1),
+        (["end"], MANY + 8),
+        (["G", "home"], 0),
+        (["G", "g"], 0),
+        (["pagedown"], 8),
+        (["space", "pageup"], 0),
+    ],
+)
+async def test_keys_move_the_cursor_of_a_list_with_more_rows_than_room(
+    desk: Open, engine: FakeEngine, keys: list[str], row: int
+) -> None:
+    async with desk(size=(80, 24)) as d:
+        jobs = await many(d)
+        await d.pilot.press("g", *keys)
+        await d.settled()
+        assert jobs.cursor == row
+        assert jobs.selected is not None
+        assert jobs.selected.id in shown(jobs)
+
+
 async def test_a_full_list_says_that_it_holds_the_newest(desk: Open, engine: FakeEngine) -> None:
     assert words.MOST == SHOWN == COUNTED
     async with desk() as d:

@@ -131,6 +131,13 @@ def _binding(name: str, deed: Deed) -> Binding:
 MOVE_BINDINGS: list[BindingType] = [_binding(name, deed) for name, deed in MOVES.items()]
 
 
+ARROW_BINDINGS: list[BindingType] = [
+    Binding(deed.keys.partition(",")[0], deed.action or name, show=False)
+    for name, deed in MOVES.items()
+]
+"""The same without their letters, which on some screens mean something else."""
+
+
 def read_keymap(home: Home) -> tuple[dict[str, str], list[str]]:
     """The user's own keys, and a line for each entry that means nothing."""
     if not home.keymap_json.exists():

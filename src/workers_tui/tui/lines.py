@@ -13,12 +13,14 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.binding import BindingType
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from workers_tui.tui.ink import ink
+from workers_tui.tui.keymap import ARROW_BINDINGS
 
 Part = tuple[str, str]
 Row = tuple[Part, ...]
@@ -31,9 +33,11 @@ def row(*parts: Part | str) -> Row:
     return tuple((part, "") if isinstance(part, str) else part for part in parts)
 
 
-class LineView(ScrollView, can_focus=True):
+class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     """Rows by number. Subclasses give rows, or override `row_at` and `row_count`."""
 
+    # Textual's own keys would scroll a view that has more rows than room, and leave the cursor.
+    BINDINGS: ClassVar[list[BindingType]] = [*ARROW_BINDINGS]
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         f"line--{name}" for name in (*STYLES, "cursor", "rest")
     }
