@@ -138,9 +138,13 @@ class JobList(LineView):
         top, new_top = self.scroll_offset.y, self._top_after(before)
         self._keep_drawn(before)
         self._follow_selection(new_top)
-        for line in range(self.size.height):
-            if _name_at(before, top + line) != _name_at(self._ids, new_top + line):
-                self.refresh_line(new_top + line)
+        moved = [
+            line
+            for line in range(self.size.height)
+            if _name_at(before, top + line) != _name_at(self._ids, new_top + line)
+        ]
+        if moved:  # as one region: Textual works for each by itself
+            self.refresh_lines(new_top + moved[0], moved[-1] - moved[0] + 1)
         if len(before) != len(self._ids):
             self.rows_resized()
         if new_top != top:

@@ -153,8 +153,7 @@ class Face(LastLine):
 
     def show_pulse(self, pulse: Pulse) -> None:
         """Show how the program itself does."""
-        for header in self.query(Header):
-            header.show_pulse(pulse)
+        self.query_one(Header).show_pulse(pulse)
 
     def show_spend(self, keys: AbstractSet[Key]) -> None:
         """Show the cap bar when the money moved."""
