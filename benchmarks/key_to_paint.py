@@ -14,10 +14,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks import bytecode
 from tests.walk.terminal import PtyProgram
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 LOADS = {"idle": (0, 0), "20 x 50": (20, 50), "32 x 100": (32, 100)}
 TARGETS = {
@@ -83,8 +89,9 @@ def start_jobs(program: PtyProgram, environ: dict[str, str], jobs: int) -> None:
     assert client.poll() is None
 
 
-async def _delegate(jobs: int) -> None:
-    """What the client process does."""
+@asynccontextmanager
+async def connected() -> AsyncIterator[Client]:
+    """A client of the dashboard whose home WORKERS_HOME names."""
     import httpx2
     from mcp import Client
     from mcp.client.streamable_http import streamable_http_client
@@ -93,8 +100,14 @@ async def _delegate(jobs: int) -> None:
     record = json.loads((home / "server.json").read_text())
     token = (home / "token").read_text().strip()
     http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=None)
-    batch = [{"task": f"stream {number}", "tier": "fast"} for number in range(jobs)]
     async with Client(streamable_http_client(record["url"], http_client=http)) as client:
+        yield client
+
+
+async def _delegate(jobs: int) -> None:
+    """What the client process does."""
+    batch = [{"task": f"stream {number}", "tier": "fast"} for number in range(jobs)]
+    async with connected() as client:
         await client.call_tool("delegate_batch", {"jobs": batch})
 
 

@@ -27,6 +27,9 @@ Row = tuple[Part, ...]
 
 STYLES = ("dim", "strong", "good", "warn", "bad", "run", "key", "head", "soft", "held", "free")
 
+DRAWN = 400
+"""Drawn rows that are kept: some screens full. Each is 4 KB with what Textual keeps beside it."""
+
 
 def row(*parts: Part | str) -> Row:
     """A row of parts; a plain text has no style."""
@@ -176,7 +179,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         strip = self._strips.get(index)
         if strip is None:
             strip = self._strips[index] = self.draw_row(index, width)
-            if len(self._strips) > 2_000:
+            if len(self._strips) > DRAWN:
                 self._strips.clear()
         return strip
 
