@@ -17,6 +17,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 import httpx
+import msgspec
 
 from workers_tui.engine.calls.answer import Reading
 from workers_tui.engine.calls.deadline import Deadline, Limits
@@ -99,9 +100,10 @@ class Upstream:
     async def _send(self, request: UpstreamRequest, deadline: Deadline) -> httpx.Response:
         """The answer's head, once it is known to be a good one."""
         client = self.client(request.url)
-        message = client.build_request(
-            "POST", request.url, headers=dict(request.headers), json=dict(request.body)
-        )
+        headers = {"Content-Type": "application/json", **request.headers}
+        # httpx would take seven times as long, on the loop: 20 ms for a file of 3 MB.
+        body = msgspec.json.encode(request.body)
+        message = client.build_request("POST", request.url, headers=headers, content=body)
         try:
             async with asyncio.timeout_at(deadline.at()):
                 response = await client.send(message, stream=True)
