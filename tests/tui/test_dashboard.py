@@ -12,7 +12,8 @@ from tests.tui.fakes import NOON, FakeEngine, make_job, paid
 from textual.widgets import Input
 
 from workers_tui.engine.board import Key, Topic
-from workers_tui.engine.jobs.job import CallRequest, JobKind, JobState
+from workers_tui.engine.errors import StoreUnusable
+from workers_tui.engine.jobs.job import CallRequest, Job, JobKind, JobState
 from workers_tui.engine.usage import Usage
 from workers_tui.tui.panes.frame import Frame
 from workers_tui.tui.panes.header import Header
@@ -232,6 +233,35 @@ async def test_jobs_are_run_again_followed_up_and_made(desk: Open, engine: FakeE
         assert (request.target, request.prompt) == ("ag3nt", "go")
         await d.press("n", *"count", "enter")
         await d.until(lambda: any(verb == "delegate" for verb, _ in engine.asked))
+
+
+@pytest.mark.parametrize(
+    ("key", "verb", "place"), [("n", "delegate", "engine"), ("f", "followup", "agents")]
+)
+async def test_a_task_that_was_refused_need_not_be_typed_again(
+    desk: Open, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, key: str, verb: str, place: str
+) -> None:
+    async def full(*_: object) -> Job:
+        raise StoreUnusable("cannot use store.db: the disk is full")
+
+    async with desk() as d:
+        agent = make_job("ag3nt", JobState.DONE, kind=JobKind.AGENT, worker="glm")
+        engine.put(agent)
+        await d.until(lambda: "ag3nt" in d.text("#job-list"))
+        d.app.screen.query_one(JobList).select("ag3nt")
+        with monkeypatch.context() as broken:
+            broken.setattr(engine if place == "engine" else engine.agents, verb, full)
+            await d.press(key, *"count")
+            await d.until(lambda: d.app.screen.query_one("#prompt-input", Input).value == "count")
+            await d.press("enter")
+            await d.until(lambda: "the disk is full" in d.footer)
+        await d.press(key, "s", "enter")
+        await d.until(lambda: bool(engine.asked))
+        request = engine.asked[-1][1]
+        assert "counts" in {getattr(request, "task", ""), getattr(request, "prompt", "")}
+        await d.press(key)
+        await d.until(lambda: d.app.screen.query_one("Footer").has_class("-prompts"))
+        assert d.app.screen.query_one("#prompt-input", Input).value == ""
 
 
 async def test_the_output_is_copied_saved_and_paged(

@@ -219,13 +219,15 @@ class DashboardScreen(LeftColumn, RightColumn, SettingsVerbs, Moves):
     async def action_ask(self) -> None:
         """A call from here; its files are read from the directory the dashboard runs in."""
         with self.typing():
-            task = await self.prompt("task for a worker:")
+            task = await self.prompt("task for a worker:", self.unsent.pop("", ""))
             if not task or not task.strip() or self.engine is None:
                 return
             origin = Origin(roots=(self.dashboard.folder,), client=CLIENT)
             request = CallRequest(task=task.strip())
             job = await self.attempt(self.engine.delegate(request, origin))
-            if job is not None:
+            if job is None:
+                self.unsent[""] = task
+            else:
                 self.say(f"{job.id} is queued.")
 
     def action_rerun(self) -> None:  # type: ignore[override]

@@ -28,6 +28,11 @@ class JobVerbs(Face):
 
     BINDINGS = bindings(*JOB_DEEDS)
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.unsent: dict[str, str] = {}
+        """Tasks that were refused, by the job they go on with: nobody types one twice."""
+
     def job(self) -> Job | None:
         """The job in view."""
         raise NotImplementedError
@@ -128,7 +133,8 @@ class JobVerbs(Face):
         if job.kind is not JobKind.AGENT or not job.state.ended:
             self.say("Only an agent that has ended can be followed up.")
             return
-        task = await self.prompt(f"next task for {job.worker or job.id}:")
+        before = self.unsent.pop(job.id, "")
+        task = await self.prompt(f"next task for {job.worker or job.id}:", before)
         if task and task.strip() and self.engine is not None:
             await self._follow_up(job, task.strip())
 
@@ -142,7 +148,9 @@ class JobVerbs(Face):
         origin = Origin(roots=roots, project=job.project, session=job.session, client=CLIENT)
         request = FollowUp(target=job.id, prompt=task)
         again = await self.attempt(self.engine.agents.followup(request, origin))
-        if again is not None:
+        if again is None:
+            self.unsent[job.id] = task
+        else:
             self.say(f"{again.id} follows up {job.id}.")
 
     async def output(self, job: Job) -> str | None:
