@@ -14,6 +14,7 @@ import pytest
 from workers_tui import __version__
 from workers_tui.cli.main import COMMANDS, ELSEWHERE, load, main
 from workers_tui.engine.errors import WorkFailed
+from workers_tui.home.places import Home
 
 
 def test_an_unknown_command_is_one_line_and_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,6 +108,31 @@ def test_a_defect_of_our_own_is_one_line_and_in_the_log(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("workers-tui: ended by an error of its own (RuntimeError: it should not")
     assert caplog.records[-1].exc_info is not None
+
+
+DEFECT = """
+import sys
+from workers_tui.cli import main, savings
+def broken(*_, **__):
+    raise RuntimeError("it should not be")
+savings.find_sources = broken
+sys.exit(main.main(["savings"]))
+"""
+
+
+def test_a_command_that_had_no_log_yet_gets_one_for_a_defect(home: Home) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", DEFECT],
+        env={**os.environ, "WORKERS_HOME": str(home.state)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("workers-tui: ended by an error of its own (RuntimeError: it should not")
+    assert "Traceback" in home.log.read_text()
 
 
 def test_the_words_of_an_error_are_not_obeyed_by_the_terminal(

@@ -10,6 +10,7 @@ import errno
 import keyword
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 import click
 
 from workers_tui import __version__
-from workers_tui.cli.common import Options
+from workers_tui.cli.common import Options, log_to_file
 from workers_tui.cli.safe import one_line
 from workers_tui.engine.errors import WorkersError, WrongUse
 
@@ -122,7 +123,10 @@ def workers_tui(ctx: click.Context, /, **options: Any) -> None:
 
     Without a command it opens the dashboard.
     """
+    given = ctx.obj
     ctx.obj = Options(**options)
+    if isinstance(given, list):
+        given.append(ctx.obj)
     if ctx.invoked_subcommand is None:
         if not (os.isatty(0) and os.isatty(2)):
             raise WrongUse("the dashboard needs a terminal; `workers-tui serve` needs none")
@@ -145,8 +149,11 @@ def main(argv: list[str] | None = None) -> int:
     open_closed_streams()
     reconfigure_output()
     result: object = 0
+    given: list[Options] = []
     try:
-        result = workers_tui.main(args=argv, prog_name="workers-tui", standalone_mode=False)
+        result = workers_tui.main(
+            args=argv, prog_name="workers-tui", standalone_mode=False, obj=given
+        )
     except WorkersError as error:
         click.echo(f"workers-tui: {one_line(str(error))}", err=True)
         return error.exit_code
@@ -159,7 +166,7 @@ def main(argv: list[str] | None = None) -> int:
         click.echo("workers-tui: interrupted", err=True)
         return INTERRUPTED
     except Exception as defect:  # noqa: BLE001 - said in a line and logged, or raised again
-        return ended_by(defect)
+        return ended_by(defect, given)
     return result if isinstance(result, int) else 0
 
 
@@ -172,7 +179,7 @@ def wrong_use(error: click.ClickException) -> str:
     return f"{said.rstrip('.')}; see: {where.command_path} --help"
 
 
-def ended_by(error: Exception) -> int:
+def ended_by(error: Exception, given: Sequence[Options]) -> int:
     """Say what nobody foresaw: the machine refused, or a defect of ours."""
     if isinstance(error, FileNotFoundError) and not has_current_directory():
         click.echo("workers-tui: the current directory is gone; change to another one", err=True)
@@ -185,7 +192,9 @@ def ended_by(error: Exception) -> int:
     if isinstance(error, OSError) and error.errno in MACHINE_REFUSES:
         return refused_by_machine(error)
     if not logging.root.handlers:
-        raise error  # before there is a log, the traceback is all there is
+        if not given:
+            raise error  # without a place for the log, the traceback is all there is
+        log_to_file(given[0].place())
     return own_defect(error)
 
 
