@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,14 @@ import pytest
 from tests.server.conftest import client_of
 from tests.server.fake_engine import FakeEngine
 
+from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.jobs.job import JobState
 from workers_tui.forwarder.told import FORWARDER, PROJECT, pack
 from workers_tui.home.server_record import read_token
 from workers_tui.server.host import Host
 from workers_tui.server.sessions import MOST, Clients
+
+ACCEPT = "application/json, text/event-stream"
 
 
 def forwarded(project: str) -> dict[str, str]:
@@ -50,6 +54,67 @@ def test_clients_that_were_not_seen_for_long_are_forgotten_first() -> None:
     clients.meet({}, "one more")
     assert len(clients.all()) == MOST
     assert clients.all()[0].name == "2"
+
+
+async def nobody_left(host: Host, engine: FakeEngine) -> None:
+    watcher = engine.board.watch(Topic.SERVER)
+    try:
+        async with asyncio.timeout(10):
+            while engine.board.get(Key(Topic.SERVER)).clients:
+                await watcher.changed()
+    finally:
+        watcher.close()
+    assert host.clients.count() == 0
+
+
+async def test_a_client_that_says_good_bye_is_one_no_more(host: Host, engine: FakeEngine) -> None:
+    async with client_of(host) as client:
+        await client.list_tools()
+        assert host.clients.count() == 1
+    await nobody_left(host, engine)
+
+
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "a client", "version": "1"},
+}
+
+
+async def test_a_client_whose_stream_closes_is_one_no_more_but_a_refused_stream_is_no_end(
+    host: Host, engine: FakeEngine, http: httpx.AsyncClient
+) -> None:
+    hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}
+    first = await http.post("/mcp", json=hello, headers={"accept": ACCEPT})
+    head = {"accept": ACCEPT, "mcp-session-id": first.headers["mcp-session-id"]}
+    ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    await http.post("/mcp", json=ready, headers=head)
+    async with http.stream("GET", "/mcp", headers=head) as listening:
+        assert listening.status_code == 200
+        async with http.stream("GET", "/mcp", headers=head) as second:
+            assert second.status_code == 409
+        assert host.clients.count() == 1
+    await nobody_left(host, engine)
+
+
+async def test_a_client_without_sessions_is_here_as_long_as_it_listens(
+    host: Host, engine: FakeEngine, http: httpx.AsyncClient
+) -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    wanted = {"notifications": {"toolsListChanged": True}, "_meta": meta}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": wanted}
+    head = {
+        "accept": ACCEPT,
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "subscriptions/listen",
+    }
+    async with http.stream("POST", "/mcp", json=body, headers=head) as listening:
+        await anext(listening.aiter_lines())
+        assert host.clients.count() == 1
+    await nobody_left(host, engine)
 
 
 async def test_a_session_of_another_era_cannot_be_borrowed(

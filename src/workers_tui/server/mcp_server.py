@@ -95,7 +95,7 @@ class McpSide:
             get_tool_input_schema=self.tools.shapes.get,
             on_list_tools=self.list_tools,
             on_call_tool=self.call_tool,
-            on_subscriptions_listen=self.listeners,
+            on_subscriptions_listen=self.listen,
         )
         self.server.add_notification_handler(
             "notifications/roots/list_changed", types.NotificationParams, self.roots_changed
@@ -151,6 +151,21 @@ class McpSide:
         """End the call that a forwarder of the newer era sent under this id."""
         client = self.doors.clients.meet(headers, "")
         await self._cancel_jobs((client.key, request), client)
+
+    async def listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Push on this stream; the client is here as long as it listens."""
+        client = self._meet(ctx)
+        try:
+            return await self.listeners(ctx, params)
+        finally:
+            self.left(client.key)
+
+    def left(self, key: str) -> None:
+        """A client session is over."""
+        self.doors.clients.forget(key)
+        self.doors.seen()
 
     async def roots_changed(
         self,

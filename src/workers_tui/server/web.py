@@ -17,6 +17,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from workers_tui.server.gate import App, Receive, Scope, Send, answer
+from workers_tui.server.leaving import Leaving
 from workers_tui.server.mcp_server import Doors, McpSide
 from workers_tui.server.request_ids import RequestIds
 
@@ -83,7 +84,8 @@ class Connection(H11Protocol):
 def mcp_app(side: McpSide) -> App:
     """The streamable-HTTP app of the SDK, for /mcp; hosts and origins are the gate's to check."""
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    return RequestIds(side.server.streamable_http_app(transport_security=security))
+    app = RequestIds(side.server.streamable_http_app(transport_security=security))
+    return Leaving(app, side.left)
 
 
 def gateway_app(engine: Engine) -> App:
