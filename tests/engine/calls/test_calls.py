@@ -894,6 +894,18 @@ async def test_a_full_disk_ends_the_job_with_a_clear_line_and_books_what_was_use
         assert (await spent(engine)) == (from_usd("0.001"), 0)
 
 
+async def test_without_room_for_the_answer_nothing_is_sent(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with engine_over(home) as (engine, provider):
+        monkeypatch.setattr("workers_tui.engine.jobs.results.ROOM", 1 << 62)
+        job = await done(engine)
+        assert job.state is JobState.FAILED
+        assert job.error is not None
+        assert "No space left on device; free the disk" in job.error
+        assert (provider.bodies, await spent(engine)) == ([], (0, 0))
+
+
 async def test_a_store_that_takes_nothing_more_does_not_leave_the_asker_waiting(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,9 +16,9 @@ import pytest
 
 from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.clock import SystemClock
-from workers_tui.engine.errors import ConfigError, UnknownTier, WrongUse
+from workers_tui.engine.errors import ConfigError, StoreUnusable, UnknownTier, WrongUse
 from workers_tui.engine.events import Events, Level
-from workers_tui.engine.settings.config import ConfigFile, ConfigView
+from workers_tui.engine.settings.config import ConfigFile, ConfigView, unknown_tier
 from workers_tui.engine.settings.settings import parse, schema_text
 from workers_tui.home.assets import asset
 from workers_tui.home.places import Home
@@ -197,7 +197,7 @@ async def test_a_full_disk_leaves_the_old_file(home: Home, monkeypatch: pytest.M
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(ConfigError, match="cannot be saved: No space left"):
+    with pytest.raises(StoreUnusable, match=r"cannot be saved: No space left.*free the disk"):
         await config.set_cap(Decimal(5))
     assert home.models_json.read_text() == GOOD
     assert [path.name for path in home.config.iterdir() if path.suffix == ""] != []
@@ -211,7 +211,7 @@ async def test_a_first_start_on_a_full_disk_leaves_no_litter(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("workers_tui.home.files.os.fsync", full)
-    with pytest.raises(ConfigError, match="cannot be made: No space left"):
+    with pytest.raises(StoreUnusable, match=r"cannot be made: No space left.*free the disk"):
         await opened(home)
     assert not [path for path in home.config.iterdir() if path.name.startswith(".models.json.")]
 
@@ -310,3 +310,10 @@ def test_the_shipped_schema_is_that_of_the_settings() -> None:
 def test_the_shipped_settings_give_no_warning() -> None:
     _, warnings = parse(asset("models.json").read_text(), Path("models.json"))
     assert warnings == ()
+
+
+def test_an_unknown_tier_names_the_others_in_the_users_order_and_of_many_the_nearest() -> None:
+    few = dict.fromkeys(["long", "code", "reason", "fast"])
+    assert str(unknown_tier("fats", few)).endswith("there are: long, code, reason, fast, auto")
+    many = dict.fromkeys(f"tier{number}" for number in range(20))
+    assert "there are: tier7" in str(unknown_tier("tier7x", many))

@@ -20,7 +20,7 @@ from workers_tui.engine.agents.agent_request import one_line
 from workers_tui.engine.agents.agent_trace import TraceStep, load_steps, step_line
 from workers_tui.engine.errors import StoreUnusable, WrongUse
 from workers_tui.engine.jobs.results import KEEP_DAYS
-from workers_tui.home.files import make_private_dir, read_json, write_atomic
+from workers_tui.home.files import make_private_dir, read_json, why, write_atomic
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Sessions:
 
 def not_writable(place: Path, error: OSError) -> StoreUnusable:
     """The error for a session's place that takes nothing."""
-    return StoreUnusable(f"{place} cannot be written: {error.strerror or error}; free the disk")
+    return StoreUnusable(f"{place} cannot be written: {why(error)}")
 
 
 def _frozen(value: Any) -> Any:

@@ -11,6 +11,7 @@ from workers_tui.engine.calls.running import Running
 from workers_tui.engine.clock import Clock
 from workers_tui.engine.errors import StoreUnusable
 from workers_tui.engine.jobs.results import ResultFile
+from workers_tui.home.files import why
 
 SHOWN_EVERY = 0.05
 """Seconds between counts on the board; the last one is always shown."""
@@ -59,6 +60,4 @@ def _disk(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreUnusable(
-            f"the answer cannot be kept in {path}: {error.strerror or error}; free the disk"
-        ) from error
+        raise StoreUnusable(f"the answer cannot be kept in {path}: {why(error)}") from error

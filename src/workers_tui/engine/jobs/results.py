@@ -25,6 +25,8 @@ WRITE_EVERY = 0.1
 """Seconds that text may wait for its write."""
 KEEP_DAYS = 30
 KEEP_BYTES = 2 * 1024**3
+ROOM = 4 << 20
+"""Bytes that must be free for an answer to begin: what is paid for must find its place."""
 KEEP_NAME = 200
 """Bytes of the name of a file whose old content is kept."""
 
@@ -56,6 +58,12 @@ class Pen:
 PEN = Pen()
 
 
+def _check_room(path: Path) -> None:
+    disk = os.statvfs(path.parent)
+    if disk.f_blocks and disk.f_bavail * disk.f_frsize < ROOM:  # some file systems count nothing
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+
 class ResultFile:
     """Where one job's text grows."""
 
@@ -74,7 +82,8 @@ class ResultFile:
 
     @classmethod
     def open(cls, path: Path, pen: Pen = PEN) -> ResultFile:
-        """Start a file anew, private to the user. Raises OSError."""
+        """Start a file anew, private to the user. Raises OSError, also where there is no room."""
+        _check_room(path)
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         return cls(path, fd, pen)
 

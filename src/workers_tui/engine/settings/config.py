@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from workers_tui.engine.board import Board, Key, Topic
-from workers_tui.engine.errors import ConfigError, UnknownTier, WrongUse
+from workers_tui.engine.errors import ConfigError, StoreUnusable, UnknownTier, WrongUse
 from workers_tui.engine.events import Events, Level
 from workers_tui.engine.settings.json_text import change_json
 from workers_tui.engine.settings.names import nearest_words
@@ -30,7 +30,7 @@ from workers_tui.engine.settings.settings import (
     parse,
 )
 from workers_tui.home.assets import asset
-from workers_tui.home.files import PRIVATE_FILE, in_turn, make_private_dir, write_atomic
+from workers_tui.home.files import PRIVATE_FILE, in_turn, make_private_dir, why, write_atomic
 from workers_tui.home.places import Home
 
 __all__ = [
@@ -45,6 +45,8 @@ __all__ = [
 BOM = b"\xef\xbb\xbf"
 SCHEMA = Path(__file__).with_name("models.schema.json")
 """For editors; made from the settings' own types."""
+NAMED = 8
+"""Tiers that are named where another was asked for; of more, those with the nearest names."""
 LOOK_EVERY = 0.4
 """Seconds between looks at the file; each call looks too."""
 
@@ -162,7 +164,8 @@ class ConfigFile:
         """Change the file: whole or not at all, with the user's layout kept.
 
         `change` gets the JSON object and alters it in place. Raises ConfigError,
-        and leaves the file alone, when it is broken or the result would be.
+        and leaves the file alone, when it is broken or the result would be;
+        StoreUnusable when it cannot be written.
         """
         async with self._saving:
             await asyncio.to_thread(self._edit_file, change)
@@ -174,7 +177,7 @@ class ConfigFile:
             with in_turn(self.path.parent):
                 self._change_text(change)
         except OSError as error:
-            raise ConfigError(f"{self.path.name} cannot be saved: {error.strerror}") from error
+            raise StoreUnusable(f"{self.path.name} cannot be saved: {why(error)}") from error
 
     def _change_text(self, change: Callable[[dict[str, Any]], None]) -> None:
         try:
@@ -229,7 +232,9 @@ class ConfigFile:
 
 def unknown_tier(name: str, tiers: dict[str, Any]) -> UnknownTier:
     """The error for a tier that is not there, with the names that are."""
-    known = nearest_words(name, [*tiers, "auto"], 8)
+    known = [*tiers, "auto"]
+    if len(known) > NAMED:
+        known = nearest_words(name, known, NAMED)
     return UnknownTier(f"there is no tier {name!r}; there are: {', '.join(known)}")
 
 
@@ -246,10 +251,7 @@ def _lay_out(target: Path) -> None:
         if not target.exists():
             _copy_shipped(target)
     except OSError as error:
-        raise ConfigError(
-            f"{target} cannot be made: {error.strerror or error}; free the disk or choose another "
-            "place with WORKERS_HOME"
-        ) from error
+        raise StoreUnusable(f"{target} cannot be made: {why(error)}") from error
 
 
 def _copy_schema(target: Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from workers_tui.engine.errors import ConfigError, WrongUse
+from workers_tui.engine.errors import ConfigError, StoreUnusable, WrongUse
 from workers_tui.engine.settings.names import nearest_words
-from workers_tui.home.files import in_turn, read_json, write_atomic
+from workers_tui.home.files import in_turn, read_json, why, write_atomic
 from workers_tui.home.places import Home
 
 
@@ -21,15 +21,15 @@ def read_keys(home: Home) -> dict[str, str]:
 def save_key(home: Home, provider: str, key: str | None) -> None:
     """Keep a key for a provider; None forgets it.
 
-    Raises WrongUse for what is no key, ConfigError when the file is broken or
-    cannot be written: what stands in it is never thrown away.
+    Raises WrongUse for what is no key, ConfigError when the file is broken (what
+    stands in it is never thrown away), StoreUnusable when it cannot be written.
     """
     try:
         with in_turn(home.config):
             keys = _changed(home, provider, key)
             write_atomic(home.keys_json, json.dumps(keys, indent=2) + "\n", mode=0o600)
     except OSError as error:
-        raise ConfigError(f"{home.keys_json} cannot be saved: {error.strerror}") from error
+        raise StoreUnusable(f"{home.keys_json} cannot be saved: {why(error)}") from error
 
 
 def _changed(home: Home, provider: str, key: str | None) -> dict[str, str]:
