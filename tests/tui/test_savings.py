@@ -56,7 +56,8 @@ def test_a_worker_without_a_price_is_named() -> None:
 def test_who_worked_stands_in_order_with_what_it_cost() -> None:
     rows = said(tables(make_savings(), 120)).split("\n")
     at = next(number for number, row in enumerate(rows) if "By worker" in row)
-    assert [" ".join(row.replace("▇", " ").split()) for row in rows[at + 1 : at + 5]] == [
+    assert "▒" in rows[at + 1]  # as in the days above, not in the colour of Claude
+    assert [" ".join(row.replace("▒", " ").split()) for row in rows[at + 1 : at + 5]] == [
         "fast 300k $0.31",
         "glm, by hand 100k $7.50",
         "reason 9.0k $0.05 + 2 ?",

@@ -25,6 +25,8 @@ NAME = 21
 DAYS = 14
 """Newest days in the plot."""
 CLAUDE, WORKERS = "▇", "▒"
+BY_CLAUDE, BY_WORKER = (CLAUDE, "soft"), (WORKERS, "good")
+"""What bars are drawn with."""
 FIGURES = 22
 """Cells right of a bar: tokens, the workers' part, dollars."""
 NARROWEST_SPAN = 18
@@ -74,7 +76,9 @@ def tables(view: Savings | None, width: int) -> list[Row]:
         *_warned(warned(view)),
         *([*nothing_yet(), row()] if view.is_empty else _spans(view, width)),
         *_days(view.days[-DAYS:], width),
-        *_ranked("By worker", _by_worker(view), width, "No worker has done anything yet."),
+        *_ranked(
+            "By worker", _by_worker(view), width, "No worker has done anything yet.", BY_WORKER
+        ),
         *_ranked(
             "By Claude's own model",
             [(name, made.sums.fresh, _worth(made)) for name, made in view.models],
@@ -237,18 +241,25 @@ def _cost(sums: JobSums) -> str:
     return words.money(sums.worker_pico)
 
 
-def _ranked(title: str, ranked: Sequence[Ranked], width: int, nothing: str) -> Iterator[Row]:
+def _ranked(
+    title: str,
+    ranked: Sequence[Ranked],
+    width: int,
+    nothing: str,
+    ink: tuple[str, str] = BY_CLAUDE,
+) -> Iterator[Row]:
     yield row((f" {title}", "strong"))
     if not ranked:
         yield row((f" {nothing}", "dim"))
     highest = max((fresh for _, fresh, _ in ranked), default=0)
     name = 26 if width >= 100 else 18
     room = max(4, width - name - FIGURES - 2)
+    mark, style = ink
     for known, fresh, worth in ranked:
         cells = bar(fresh, highest, room)
         yield row(
             (f" {safe.fit(safe.one_line(known), name)}", ""),
-            (CLAUDE * cells + " " * (room - cells), "soft"),
+            (mark * cells + " " * (room - cells), style),
             (safe.fit_right(words.count(fresh), 7), "strong"),
             (safe.fit_right(worth, 15), ""),
         )
