@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import json
+import threading
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -16,6 +17,7 @@ from tests.engine.money_kit import NOON, HeldClock, Money, ask, entry, open_mone
 
 from workers_tui.engine.errors import WrongUse
 from workers_tui.engine.money import Cost, CostSource, from_usd, to_usd
+from workers_tui.engine.spending import ledger_rows
 from workers_tui.engine.spending.ledger import add_costs
 from workers_tui.engine.usage import Usage
 from workers_tui.home.places import Home
@@ -229,6 +231,38 @@ async def test_a_file_that_somebody_keeps_locked_does_not_hold_the_reply_up(
         assert (await money.ledger.totals())[""].calls == 2
     await money.ledger.project()
     assert len(await money.lines()) == 2
+
+
+async def test_lines_that_wait_leave_a_reader_of_the_store_to_others(
+    money: Money, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await book(money)
+    (row,) = await money.store.read(lambda conn: ledger_rows.after(conn, 0, 10))
+    free = threading.Event()
+
+    def slow(*_: object) -> int:
+        free.wait()
+        return row.number
+
+    with monkeypatch.context() as held:
+        held.setattr("workers_tui.engine.spending.usage_log.catch_up", slow)
+        try:
+            for _ in range(3):
+                money.ledger.booked(row)
+            async with asyncio.timeout(10):
+                assert (await money.ledger.totals())[""].calls == 1
+        finally:
+            free.set()
+        await money.ledger.written()
+
+
+async def test_a_store_that_closes_meanwhile_does_not_undo_a_booking(home: Home) -> None:
+    async with open_money(home) as money:
+        await book(money)
+        (row,) = await money.store.read(lambda conn: ledger_rows.after(conn, 0, 10))
+        await money.store.close()
+        money.ledger.booked(row)
+        await money.ledger.written()
 
 
 # older files, lost stores

@@ -99,11 +99,21 @@ class Ledger:
         if row.entry.generation_id and row.entry.cost.source in OPEN:
             for bell in self._open_bells:
                 bell()
-        # Before anything else is done here: whoever replies to the caller waits for the line.
-        begun = None if self._projecting.locked() else self._store.begin_read(self._catch_up)
-        writing = asyncio.ensure_future(self._follow(row.number, begun))
+        writing = asyncio.ensure_future(self._follow(row.number, self._begin()))
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
+
+    def _begin(self) -> asyncio.Future[int] | None:
+        """Start to write before the loop does anything else: replies wait for their line.
+
+        Not where a line is being written: one reader of the store is always left for others.
+        """
+        if self._writing or self._projecting.locked():
+            return None
+        try:
+            return self._store.begin_read(self._catch_up)
+        except StoreError:  # it is closed, but the row is booked: nobody may take it as refused
+            return None
 
     async def _follow(self, number: int, begun: asyncio.Future[int] | None) -> None:
         try:
@@ -165,7 +175,7 @@ class Ledger:
         """Bring usage.jsonl up to date, at least to the row `number`.
 
         A file that cannot be written does not stop the work: the store is the
-        truth, and `health` tells. `begun` is the work, where it goes on already.
+        truth, and `health` tells. `begun` is the work where it goes on already.
         """
         async with self._projecting:
             if begun is None and number is not None and number <= self._projected:
