@@ -155,10 +155,11 @@ def test_a_demo_is_not_mixed_up_with_a_command_that_costs(
     )
 
 
-def test_a_reader_that_has_read_enough_is_no_failure() -> None:
+@pytest.mark.parametrize("given", [["worker", "presets"], ["worker"], ["--help"], ["--version"]])
+def test_a_reader_that_has_read_enough_is_no_failure(given: list[str]) -> None:
     read, write = os.pipe()
     os.close(read)
-    command = [sys.executable, "-m", "workers_tui", "worker", "presets"]
+    command = [sys.executable, "-m", "workers_tui", *given]
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, timeout=60, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")

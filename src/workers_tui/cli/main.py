@@ -10,8 +10,8 @@ import errno
 import keyword
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,15 @@ from workers_tui.engine.errors import WorkersError, WrongUse
 FAILED = 1
 INTERRUPTED = 130
 MACHINE_REFUSES = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
+FORESEEN = (
+    WorkersError,
+    click.ClickException,
+    click.exceptions.Exit,
+    click.Abort,
+    EOFError,
+    BrokenPipeError,
+)
+"""What ends a command without being a defect of ours."""
 
 COMMANDS = {
     "serve": "Serve without a screen; prints where it listens.",
@@ -81,13 +90,21 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([*COMMANDS.items(), *ELSEWHERE.items()])
 
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        with reader_may_leave():  # help and version are printed here
+            return super().make_context(*args, **more)
+
     def invoke(self, ctx: click.Context) -> Any:
-        """As always, but a reader that has read enough is no failure, which click calls it."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            silence_stdout()
-            return 0
+        with reader_may_leave():
+            try:
+                return super().invoke(ctx)
+            except click.exceptions.NoArgsIsHelpError as help_:
+                click.echo(help_.format_message())  # a group without its verb: nothing went wrong
+                return 0
+            except FORESEEN:
+                raise
+            except Exception as defect:  # noqa: BLE001 - said in a line and logged
+                return ended_by(defect, Options(**ctx.params))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -123,10 +140,7 @@ def workers_tui(ctx: click.Context, /, **options: Any) -> None:
 
     Without a command it opens the dashboard.
     """
-    given = ctx.obj
     ctx.obj = Options(**options)
-    if isinstance(given, list):
-        given.append(ctx.obj)
     if ctx.invoked_subcommand is None:
         if not (os.isatty(0) and os.isatty(2)):
             raise WrongUse("the dashboard needs a terminal; `workers-tui serve` needs none")
@@ -149,38 +163,36 @@ def main(argv: list[str] | None = None) -> int:
     open_closed_streams()
     reconfigure_output()
     result: object = 0
-    given: list[Options] = []
     try:
-        result = workers_tui.main(
-            args=argv, prog_name="workers-tui", standalone_mode=False, obj=given
-        )
+        result = workers_tui.main(args=argv, prog_name="workers-tui", standalone_mode=False)
     except WorkersError as error:
         click.echo(f"workers-tui: {one_line(str(error))}", err=True)
         return error.exit_code
-    except click.exceptions.NoArgsIsHelpError as help_:
-        click.echo(help_.format_message())  # a group without its verb: nothing went wrong
     except click.ClickException as error:
         click.echo(f"workers-tui: {one_line(wrong_use(error))}", err=True)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("workers-tui: interrupted", err=True)
         return INTERRUPTED
-    except Exception as defect:  # noqa: BLE001 - said in a line and logged, or raised again
-        return ended_by(defect, given)
+    except Exception as defect:  # noqa: BLE001 - said in a line, or raised again
+        return ended_by(defect)
     return result if isinstance(result, int) else 0
 
 
 def wrong_use(error: click.ClickException) -> str:
     """What was wrong, and where it is said what would be right."""
     said = " ".join(error.format_message().split())
-    where = getattr(error, "ctx", None)
+    where = error.ctx if isinstance(error, click.UsageError) else None
     if where is None or "--help" in said:
         return said
     return f"{said.rstrip('.')}; see: {where.command_path} --help"
 
 
-def ended_by(error: Exception, given: Sequence[Options]) -> int:
-    """Say what nobody foresaw: the machine refused, or a defect of ours."""
+def ended_by(error: Exception, options: Options | None = None) -> int:
+    """Say what nobody foresaw: the machine refused, or a defect of ours.
+
+    Until the options are read nobody knows where the log belongs: then it is raised again.
+    """
     if isinstance(error, FileNotFoundError) and not has_current_directory():
         click.echo("workers-tui: the current directory is gone; change to another one", err=True)
         return FAILED
@@ -192,9 +204,9 @@ def ended_by(error: Exception, given: Sequence[Options]) -> int:
     if isinstance(error, OSError) and error.errno in MACHINE_REFUSES:
         return refused_by_machine(error)
     if not logging.root.handlers:
-        if not given:
-            raise error  # without a place for the log, the traceback is all there is
-        log_to_file(given[0].place())
+        if options is None:
+            raise error
+        log_to_file(options.place())
     return own_defect(error)
 
 
@@ -252,6 +264,16 @@ def reconfigure_output() -> None:
             reconfigure(errors="backslashreplace")
 
 
+@contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """A reader that has read enough (`| head`) is no failure, which click would make of it."""
+    try:
+        yield
+    except BrokenPipeError:
+        silence_stdout()
+        raise click.exceptions.Exit(0) from None
+
+
 def silence_stdout() -> None:
-    """The reader of our output is gone (`| head`): do not fail once more at exit."""
+    """Nobody reads our output: do not fail once more at exit."""
     sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: PTH123, SIM115 - lives until exit
