@@ -393,6 +393,20 @@ async def test_keys_of_the_users_own(desk: Open, engine: FakeEngine) -> None:
         assert "z pause" in d.footer or d.footer.startswith("No new call")
 
 
+async def test_keys_of_the_users_own_move_the_cursor_and_free_the_arrows(
+    desk: Open, engine: FakeEngine
+) -> None:
+    engine.home.keymap_json.write_text('{"down": "v", "pause": "down"}', encoding="utf-8")
+    async with desk() as d:
+        jobs = d.app.screen.query_one(JobList)
+        before = jobs.cursor
+        await d.press("down")
+        assert engine.queue.paused
+        assert jobs.cursor == before
+        await d.press("v")
+        assert jobs.cursor == before + 1
+
+
 async def test_an_empty_day_says_what_to_do(desk: Open, engine: FakeEngine) -> None:
     async with desk(filled=False) as d:
         engine.put_server(clients=0)

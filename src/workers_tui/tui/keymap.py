@@ -130,9 +130,8 @@ def _binding(name: str, deed: Deed) -> Binding:
 
 MOVE_BINDINGS: list[BindingType] = [_binding(name, deed) for name, deed in MOVES.items()]
 
-
 ARROW_BINDINGS: list[BindingType] = [
-    Binding(deed.keys.partition(",")[0], deed.action or name, show=False)
+    Binding(deed.keys.partition(",")[0], deed.action or name, show=False, id=name)
     for name, deed in MOVES.items()
 ]
 """The same without their letters, which on some screens mean something else."""
