@@ -56,6 +56,7 @@ def test_a_group_without_its_verb_shows_them_all_in_full(
         (["jobs", "--limit", "many"], "workers-tui jobs"),
         (["--port", "99999999"], "workers-tui"),
         (["jobs", "--stat\x1b[2Je"], "workers-tui jobs"),
+        (["jobs", "--stat"], "workers-tui jobs"),
     ],
 )
 def test_wrong_use_is_one_line_that_says_where_help_is(
@@ -63,7 +64,7 @@ def test_wrong_use_is_one_line_that_says_where_help_is(
 ) -> None:
     assert main(given) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith(f"; see: {command} --help")
+    assert line.endswith((f"; see: {command} --help", f"? See: {command} --help"))
     assert line.isprintable()
 
 

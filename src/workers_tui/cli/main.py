@@ -185,7 +185,8 @@ def wrong_use(error: click.ClickException) -> str:
     where = error.ctx if isinstance(error, click.UsageError) else None
     if where is None or "--help" in said:
         return said
-    return f"{said.rstrip('.')}; see: {where.command_path} --help"
+    joint = " See" if said.endswith("?") else "; see"
+    return f"{said.rstrip('.')}{joint}: {where.command_path} --help"
 
 
 def ended_by(error: Exception, options: Options | None = None) -> int:
