@@ -26,7 +26,6 @@ UNFINISHED = ".workers-tui"
 ABANDONED = 3600.0
 """Seconds after which nobody goes on writing such a file."""
 
-
 MENDING = {
     errno.EACCES: "mend its permissions",
     errno.EPERM: "mend its permissions",
@@ -34,6 +33,7 @@ MENDING = {
     errno.ENOSPC: "free the disk",
     errno.EDQUOT: "free the disk",
 }
+"""What helps against what the machine refuses."""
 
 
 def why(error: OSError) -> str:

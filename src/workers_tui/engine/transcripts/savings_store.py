@@ -16,13 +16,16 @@ from workers_tui.engine.store.store_file import check_version
 from workers_tui.engine.transcripts.savings import Delegated
 
 FIRST_DAY = date(1970, 1, 2)
+"""Long before any job; the beginning of some earlier days is no time that UTC has."""
 
 
 class Stored(NamedTuple):
     """All that one report asks of the store."""
 
     jobs: list[Job]
+    """Those of the days that count."""
     agent_sessions: set[str]
+    """Those of agents that were jobs, of all days."""
     delegated: Delegated
 
 
@@ -48,8 +51,8 @@ def jobs_of(conn: Connection, since: date | None = None) -> list[Job]:
 
 
 def _begin(since: date | None) -> datetime | None:
-    """When a local day begins; None before there was any job."""
-    if since is None or since < FIRST_DAY:  # the first days there are have no time in every zone
+    """When a local day begins; None where that leaves no job out."""
+    if since is None or since < FIRST_DAY:
         return None
     return datetime(since.year, since.month, since.day).astimezone(UTC)
 
