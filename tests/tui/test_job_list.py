@@ -87,9 +87,14 @@ async def test_a_full_list_says_that_it_holds_the_newest(desk: Open, engine: Fak
     async with desk() as d:
         frame = d.app.screen.query_one("#jobs", Frame)
         assert "ended" in frame.title
+        table = d.app.screen.query_one(JobList).table
+        assert table.active
+        come(engine, 0, SHOWN - 1 - len(table))
+        await d.until(lambda: len(table) == SHOWN - 1)
+        await d.settled()
         assert "newest" not in frame.title
-        come(engine, 0, SHOWN)
-        await d.until(lambda: "newest 5" in frame.title)
+        come(engine, SHOWN, 1)
+        await d.until(lambda: f"newest {SHOWN - len(table.active)} ended" in frame.title)
 
 
 def test_as_many_picks_as_are_counted_are_the_newest() -> None:

@@ -63,7 +63,7 @@ class LeftColumn(JobVerbs):
         said += [(self._asking(asking), "bad")] if asking else []
         said += [(f"{queued} queued", "")] if queued else []
         ended = len(self._table) - len(active)
-        said += [(f"{words.newest(ended)}{ended} ended", "")] if ended else []
+        said += [(f"{words.newest(len(self._table))}{ended} ended", "")] if ended else []
         note = [f"/{self._typed}  {len(self._table.rows)} shown"] if self._typed else []
         self.query_one("#jobs", Frame).tell(*joined(said), note=note)
 
