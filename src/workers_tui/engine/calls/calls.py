@@ -13,9 +13,7 @@ from workers_tui.engine.calls.choices import choices
 from workers_tui.engine.calls.material import Material, gather
 from workers_tui.engine.calls.running import Running
 from workers_tui.engine.calls.runs import Runs
-from workers_tui.engine.errors import (
-    WrongUse,
-)
+from workers_tui.engine.errors import WrongUse
 from workers_tui.engine.jobs.job import CallRequest, Job, JobKind, JobState, Origin
 from workers_tui.engine.settings.config import unknown_tier
 

@@ -31,7 +31,10 @@ class JobVerbs(Face):
     def __init__(self) -> None:
         super().__init__()
         self.unsent: dict[str, str] = {}
-        """Tasks that were refused, by the job they go on with: nobody types one twice."""
+        """Tasks that were refused, by the job they go on with ("" for a new one).
+
+        Nobody types one twice.
+        """
 
     def job(self) -> Job | None:
         """The job in view."""
