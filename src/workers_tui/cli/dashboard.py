@@ -19,7 +19,7 @@ from rich.console import Console
 
 from workers_tui.cli.calm import settle_memory
 from workers_tui.cli.common import Options, log_to_file
-from workers_tui.cli.one_heap import share_one_heap
+from workers_tui.cli.heap import keep_heap_small
 from workers_tui.home.places import Home
 from workers_tui.tui.app import DashboardApp
 from workers_tui.tui.driver import Terminal
@@ -89,7 +89,7 @@ class Wiring:
 
 def run_dashboard(app: DashboardApp) -> int:
     """Run it; whatever happens, what was started is stopped and the terminal is as it was."""
-    share_one_heap()
+    keep_heap_small()
     # Textual would print an error of ours over the user's terminal; the log has it.
     app.error_console = Console(file=io.StringIO())
     code = asyncio.run(_run(app))

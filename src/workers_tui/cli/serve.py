@@ -11,7 +11,7 @@ import click
 
 from workers_tui.cli.calm import settle_memory
 from workers_tui.cli.common import Options, open_engine, run_async
-from workers_tui.cli.one_heap import share_one_heap
+from workers_tui.cli.heap import keep_heap_small
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.errors import WrongUse
 from workers_tui.server.claim import Claim, find_other
@@ -40,7 +40,7 @@ def serve(
     project = project or options.project
     if background and not _free(options):
         return 0
-    share_one_heap()
+    keep_heap_small()
     return run_async(
         _serve(
             options,

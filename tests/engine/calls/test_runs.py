@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import httpx
@@ -21,11 +20,11 @@ FILE = 300_000
 CALLS = 12
 
 
-async def grown(work: Callable[[], asyncio.Future[None]]) -> int:
+async def grown(work: Awaitable[None]) -> int:
     """Bytes that are held after the work and were not before."""
     gc.collect()
     before, _ = tracemalloc.get_traced_memory()
-    await work()
+    await work
     gc.collect()
     return tracemalloc.get_traced_memory()[0] - before
 
@@ -62,7 +61,7 @@ async def test_an_ended_run_keeps_neither_its_files_nor_its_prompt(
         tracemalloc.start()
         try:
             await calls(2)  # what is made once
-            assert await grown(lambda: asyncio.ensure_future(calls(CALLS))) < FILE
+            assert await grown(calls(CALLS)) < FILE
         finally:
             tracemalloc.stop()
 

@@ -12,7 +12,7 @@ LARGE = 128 << 10
 """Bytes of such a block. Set, it stays; by itself it grows to what is freed, up to 32 MiB."""
 
 
-def share_one_heap() -> None:
+def keep_heap_small() -> None:
     """Ask glibc for no heap per thread and for large blocks that go back to the system when freed.
 
     A dozen threads that hold a heap each keep 4 MiB more; Python's own lock keeps them from

@@ -9,9 +9,9 @@ import pytest
 
 CODE = """
 import ctypes, threading
-from workers_tui.cli.one_heap import share_one_heap
+from workers_tui.cli.heap import keep_heap_small
 if {shared}:
-    share_one_heap()
+    keep_heap_small()
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
 wait = threading.Barrier(5)
@@ -26,9 +26,9 @@ libc.malloc_stats()
 
 BLOCKS = """
 import ctypes
-from workers_tui.cli.one_heap import share_one_heap
+from workers_tui.cli.heap import keep_heap_small
 if {shared}:
-    share_one_heap()
+    keep_heap_small()
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
 libc.free(ctypes.c_void_p(libc.malloc(1_000_000)))  # from now on glibc takes such for usual
