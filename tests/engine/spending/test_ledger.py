@@ -17,7 +17,7 @@ from tests.engine.money_kit import NOON, HeldClock, Money, ask, entry, open_mone
 
 from workers_tui.engine.errors import WrongUse
 from workers_tui.engine.money import Cost, CostSource, from_usd, to_usd
-from workers_tui.engine.spending import ledger_rows
+from workers_tui.engine.spending import day_sums, ledger_rows
 from workers_tui.engine.spending.ledger import add_costs
 from workers_tui.engine.usage import Usage
 from workers_tui.home.places import Home
@@ -144,6 +144,22 @@ async def test_amounts_below_a_float_s_grain_stay_exact(money: Money) -> None:
 async def test_counts_no_column_can_hold_do_not_stop_the_booking(money: Money) -> None:
     await book(money, usage=Usage(10**30, -5))
     assert (await money.ledger.totals())[""].calls == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "calls"),
+    [(-9, -1, 0), (-1, 0, 2), (0, 0, 2), (0, 1, 3), (1, 9, 1), (2, 1, 0)],
+)
+async def test_some_days_are_summed_from_the_first_to_the_last(
+    money: Money, first: int, last: int, calls: int
+) -> None:
+    await book(money)
+    await book(money)
+    money.clock.move(timedelta(days=1))
+    await book(money)
+    days = [NOON.date() + timedelta(days=day) for day in (first, last)]
+    found = await money.store.read(lambda conn: day_sums.days_totals(conn, *days))
+    assert (found.calls, found.cost_pico) == (calls, calls * from_usd("0.1"))
 
 
 async def test_a_lone_surrogate_in_a_task_is_booked(money: Money) -> None:

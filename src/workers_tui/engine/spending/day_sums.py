@@ -113,6 +113,16 @@ def day_totals(conn: sqlite3.Connection, day: date) -> Totals:
     return Totals() if row is None else _totals(row)
 
 
+def days_totals(conn: sqlite3.Connection, first: date, last: date) -> Totals:
+    """The sum of some days, the last one included, from a row for each that has one."""
+    rows = conn.execute(
+        f"SELECT {','.join(_SUMS)} FROM sums"  # noqa: S608
+        " WHERE axis='' AND day BETWEEN ? AND ? AND name=''",
+        (first.isoformat(), last.isoformat()),
+    )
+    return sum(map(_totals, rows), Totals())
+
+
 def hours(conn: sqlite3.Connection, day: date) -> tuple[Pico, ...]:
     """What each local hour of a day counts against the cap."""
     found = conn.execute(

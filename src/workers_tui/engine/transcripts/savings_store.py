@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from sqlite3 import Connection
 from typing import NamedTuple
@@ -73,8 +73,7 @@ def delegated_since(conn: Connection, since: date | None, today: date) -> Delega
     if since is None:
         found = day_sums.totals(conn, day_sums.ALL, None).get("", Totals())
     else:
-        days = range(since.toordinal(), today.toordinal() + 2)
-        found = sum((day_sums.day_totals(conn, date.fromordinal(day)) for day in days), Totals())
+        found = day_sums.days_totals(conn, since, today + timedelta(days=1))
     return Delegated(
         found.calls,
         found.usage.input,
