@@ -35,8 +35,8 @@ FLAT_MIB = 8
 STREAMS, BATCH = 20, 10
 LONG_FILE = 300_000
 """Bytes of the file that each of the calls sends that come and go."""
-BATCHES = (50, 50)
-"""Batches of such calls before the first look, and from then until the last."""
+BATCHES = (120, 80)
+"""Batches of such calls until what is remembered of them is full, and from then on."""
 INDEXED = 240
 """Seconds within which a gigabyte of transcripts is read."""
 
