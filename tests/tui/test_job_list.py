@@ -10,10 +10,7 @@ from tests.tui.conftest import Desk, Open
 from tests.tui.fakes import NOON, FakeEngine, make_job
 from tests.tui.fakes import tiers as all_tiers
 
-from workers_tui.engine.calls.tier_board import COUNTED
-from workers_tui.engine.jobs.job import JobState
-from workers_tui.engine.jobs.jobs import SHOWN
-from workers_tui.tui import words
+from workers_tui.engine.jobs.job import AT_HAND, JobState
 from workers_tui.tui.panes import jobs as jobs_pane
 from workers_tui.tui.panes import tiers
 from workers_tui.tui.panes.frame import Frame
@@ -83,23 +80,22 @@ async def test_keys_move_the_cursor_of_a_list_with_more_rows_than_room(
 
 
 async def test_a_full_list_says_that_it_holds_the_newest(desk: Open, engine: FakeEngine) -> None:
-    assert words.MOST == SHOWN == COUNTED
     async with desk() as d:
         frame = d.app.screen.query_one("#jobs", Frame)
         assert "ended" in frame.title
         table = d.app.screen.query_one(JobList).table
         assert table.active
-        come(engine, 0, SHOWN - 1 - len(table))
-        await d.until(lambda: len(table) == SHOWN - 1)
+        come(engine, 0, AT_HAND - 1 - len(table))
+        await d.until(lambda: len(table) == AT_HAND - 1)
         await d.settled()
         assert "newest" not in frame.title
-        come(engine, SHOWN, 1)
-        await d.until(lambda: f"newest {SHOWN - len(table.active)} ended" in frame.title)
+        come(engine, AT_HAND, 1)
+        await d.until(lambda: f"newest {AT_HAND - len(table.active)} ended" in frame.title)
 
 
 def test_as_many_picks_as_are_counted_are_the_newest() -> None:
     first, *_, last = all_tiers()
-    many = replace(first, picks=COUNTED - 1)
+    many = replace(first, picks=AT_HAND - 1)
     assert tiers.picks([many]) == "499 picks"
     assert tiers.picks([many, replace(last, picks=1)]) == "newest 500 picks"
 

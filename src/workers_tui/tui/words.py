@@ -10,6 +10,7 @@ from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import PurePath
 
+from workers_tui.engine.jobs.job import AT_HAND
 from workers_tui.engine.money import Cost, CostSource, Pico, to_usd
 from workers_tui.engine.transcripts import number_words
 
@@ -105,13 +106,9 @@ def share(part: float, whole: float) -> str:
     return NOTHING if whole <= 0 else f"{100 * part / whole:.0f} %"
 
 
-MOST = 500
-"""So many jobs and picks the engine keeps at hand; there may be more of them."""
-
-
 def newest(number: int) -> str:
     """What stands before a number that may leave older ones out."""
-    return "newest " if number >= MOST else ""
+    return "newest " if number >= AT_HAND else ""
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:

@@ -18,6 +18,7 @@ from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.errors import StoreUnusable, UnknownJob, WrongUse
 from workers_tui.engine.jobs import job_rows
 from workers_tui.engine.jobs.job import (
+    AT_HAND,
     ENDED,
     NEXT,
     Job,
@@ -27,7 +28,6 @@ from workers_tui.engine.jobs.job import (
     Sent,
     WaitingFor,
 )
-from workers_tui.engine.jobs.jobs import SHOWN
 from workers_tui.engine.money import Cost, CostSource
 from workers_tui.engine.usage import Usage
 from workers_tui.home.places import Home
@@ -230,20 +230,20 @@ async def test_our_own_job_is_cancelled_at_once(money: Money) -> None:
 
 async def test_the_board_keeps_live_jobs_and_lets_old_ones_go(money: Money) -> None:
     alive = await money.jobs.create(job())
-    for _ in range(SHOWN + SHOWN // 4):
+    for _ in range(AT_HAND + AT_HAND // 4):
         made = await money.jobs.create(job())
         await money.jobs.change(made.id, state=JobState.REFUSED)
     names = money.board.names(Topic.JOB)
     assert alive.id in names
     assert made.id in names
-    assert len(names) <= SHOWN * 1.2
-    assert len(await money.jobs.find(limit=10_000)) == SHOWN + SHOWN // 4 + 1
+    assert len(names) <= AT_HAND * 1.2
+    assert len(await money.jobs.find(limit=10_000)) == AT_HAND + AT_HAND // 4 + 1
 
 
 async def test_a_start_shows_the_newest_and_every_live_job(home: Home) -> None:
     async with open_money(home) as money:
         alive = await money.jobs.create(job())
-        others = [job(state=JobState.DONE, id=f"x{n:04}") for n in range(SHOWN + 50)]
+        others = [job(state=JobState.DONE, id=f"x{n:04}") for n in range(AT_HAND + 50)]
         await money.store.write(
             lambda conn: [job_rows.insert(conn, one) for one in others] and None
         )
@@ -251,7 +251,7 @@ async def test_a_start_shows_the_newest_and_every_live_job(home: Home) -> None:
         names = money.board.names(Topic.JOB)
         assert names[0] == alive.id
         assert names[-1] == others[-1].id
-        assert len(names) == SHOWN + 1
+        assert len(names) == AT_HAND + 1
 
 
 async def test_halves_of_surrogate_pairs_do_not_stop_a_job(money: Money) -> None:

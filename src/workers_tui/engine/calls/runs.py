@@ -43,7 +43,6 @@ class Runs:
         self._parts = parts
         self._runs: dict[str, Running] = {}
         self._ended: OrderedDict[str, Running] = OrderedDict()
-        self._ended_chars = 0
         self.closed: str | None = None
         """Why no new ones are taken."""
 
@@ -92,14 +91,12 @@ class Runs:
     def _remember(self, run: Running) -> None:
         run.ahead = None  # what was read for it can be large
         self._ended[run.job_id] = run
-        self._ended_chars += run.kept
         while len(self._ended) > 1 and self._too_much():
-            job_id, oldest = self._ended.popitem(last=False)
-            self._ended_chars -= oldest.kept
-            self.forget(job_id)
+            self.forget(self._ended.popitem(last=False)[0])
 
     def _too_much(self) -> bool:
-        return len(self._ended) > self.remembered or self._ended_chars > self.remembered_chars
+        chars = sum(run.kept for run in self._ended.values())
+        return len(self._ended) > self.remembered or chars > self.remembered_chars
 
     async def left(self, run: Running) -> None:
         """A run's job has ended, and nobody who waits for it has heard of it yet."""

@@ -10,14 +10,12 @@ from statistics import median
 
 from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.calls.tiers import TierView, file_limit
-from workers_tui.engine.jobs.job import Job, JobKind, JobState
+from workers_tui.engine.jobs.job import AT_HAND, Job, JobKind, JobState
 from workers_tui.engine.jobs.jobs import Jobs
 from workers_tui.engine.pricing.prices import PriceBook
 from workers_tui.engine.settings.providers import Providers
 from workers_tui.engine.settings.settings import Settings, Tier
 
-COUNTED = 500
-"""The newest calls that rates and medians are over."""
 LATER = 0.1
 """Seconds after a call's end: its reply goes out before its tier is counted anew."""
 TRIED = frozenset({JobState.DONE, JobState.FAILED})
@@ -48,12 +46,12 @@ class TierBoard:
         self._settings = settings
         self._providers = providers
         self._prices = prices
-        self._ended: deque[Ended] = deque(maxlen=COUNTED)
+        self._ended: deque[Ended] = deque(maxlen=AT_HAND)
         self._counted: set[str] = set()
 
     async def load(self, jobs: Jobs) -> None:
         """Take in the newest calls of all engines and show the tiers."""
-        for job in reversed(await jobs.find(kind=JobKind.CALL, state=TRIED, limit=COUNTED)):
+        for job in reversed(await jobs.find(kind=JobKind.CALL, state=TRIED, limit=AT_HAND)):
             self._take(job)
         self.show()
 

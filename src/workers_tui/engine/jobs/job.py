@@ -14,6 +14,9 @@ from pathlib import Path
 from workers_tui.engine.money import Cost
 from workers_tui.engine.usage import Usage
 
+AT_HAND = 500
+"""Ended jobs that stay on the board, and calls that rates, medians and picks are over."""
+
 
 class JobKind(StrEnum):
     """The two kinds of worker."""

@@ -21,7 +21,7 @@ from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.clock import Clock
 from workers_tui.engine.errors import StoreError, UnknownJob, WrongUse
 from workers_tui.engine.jobs import job_rows
-from workers_tui.engine.jobs.job import LIVE, Job, JobKind, JobState
+from workers_tui.engine.jobs.job import AT_HAND, LIVE, Job, JobKind, JobState
 from workers_tui.engine.jobs.job_change import JobChange
 from workers_tui.engine.jobs.job_rows import Filter
 from workers_tui.engine.jobs.job_steps import new_id, plain_id, states_of, unknown_id
@@ -31,8 +31,6 @@ from workers_tui.engine.store.store import Store
 
 log = logging.getLogger(__name__)
 
-SHOWN = 500
-"""Ended jobs that stay on the board; older ones are in the table."""
 SAVE_AGAIN = 30.0
 """Seconds before an end that the store did not take is offered again."""
 
@@ -62,7 +60,7 @@ class Jobs:
 
     async def load(self) -> None:
         """Put the newest jobs of all engines on the board; call once at start."""
-        newest, jobs = await self._store.read(lambda conn: job_rows.newest(conn, SHOWN))
+        newest, jobs = await self._store.read(lambda conn: job_rows.newest(conn, AT_HAND))
         self._seen = newest
         for job in jobs:
             self._put(job, newest)
@@ -286,9 +284,9 @@ class Jobs:
 
     def _forget_old(self) -> None:
         names = self._board.names(Topic.JOB)
-        if len(names) < SHOWN * 1.2:
+        if len(names) < AT_HAND * 1.2:
             return
-        for name in names[: len(names) - SHOWN]:
+        for name in names[: len(names) - AT_HAND]:
             job = self._board.get(Key(Topic.JOB, name))
             if job.state.ended:
                 self._board.drop(Key(Topic.JOB, name))

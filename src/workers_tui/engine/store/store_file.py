@@ -7,7 +7,6 @@ work, and told in one line. Nothing here knows what the tables mean.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 import sqlite3
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from workers_tui.engine.errors import StoreError, StoreNewer, StoreUnusable
 from workers_tui.engine.store.mounts import network_file_system
+from workers_tui.home.files import why
 
 Migration = str | Callable[[sqlite3.Connection], None]
 """SQL statements, or a function for what SQL cannot say."""
@@ -39,8 +39,7 @@ def is_damage(error: sqlite3.Error) -> bool:
 def store_error(error: sqlite3.Error | OSError, path: Path) -> StoreError:
     """What a user can do about an error of the disk or of SQLite."""
     if isinstance(error, OSError):
-        why = _OS_ADVICE.get(error.errno or 0, error.strerror or str(error))
-        return StoreUnusable(f"cannot use {path}: {why}")
+        return StoreUnusable(f"cannot use {path}: {why(error)}")
     name = getattr(error, "sqlite_errorname", None) or ""
     for prefix, advice in _ADVICE.items():
         if name.startswith(prefix):
@@ -48,12 +47,6 @@ def store_error(error: sqlite3.Error | OSError, path: Path) -> StoreError:
     return StoreUnusable(f"cannot use {path}: {error}")
 
 
-_OS_ADVICE = {
-    errno.EACCES: "it is not readable and writable for you; mend its permissions",
-    errno.EPERM: "it is not readable and writable for you; mend its permissions",
-    errno.EROFS: "it lies on a read-only file system; choose another place with WORKERS_HOME",
-    errno.ENOSPC: "the disk is full; free some space and try again",
-}
 _ADVICE = {
     "SQLITE_FULL": "the disk is full; free some space and try again",
     "SQLITE_READONLY": "it is read-only; make it writable for you and try again",

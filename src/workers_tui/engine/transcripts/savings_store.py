@@ -18,6 +18,8 @@ from workers_tui.engine.transcripts.savings import Delegated
 FIRST_DAY = date(1970, 1, 2)
 """Long before any job; the beginning of some earlier days is no time that UTC has."""
 
+AGENTS = job_rows.Filter(kind=JobKind.AGENT)
+
 
 class Stored(NamedTuple):
     """All that one report asks of the store."""
@@ -25,7 +27,7 @@ class Stored(NamedTuple):
     jobs: list[Job]
     """Those of the days that count."""
     agent_sessions: set[str]
-    """Those of agents that were jobs, of all days."""
+    """Those of agents that were jobs, of all days: what they did is no work by hand."""
     delegated: Delegated
 
 
@@ -37,9 +39,10 @@ def stored(conn: Connection, path: Path, since: date | None) -> Stored:
     today = date.today()  # noqa: DTZ011 - the user's own day
     conn.execute("BEGIN")
     try:
-        return Stored(
-            jobs_of(conn, since), agent_sessions_of(conn), delegated_since(conn, since, today)
-        )
+        jobs = jobs_of(conn, since)
+        agents = jobs if since is None else job_rows.find(conn, AGENTS, -1, 0)
+        sessions = {job.agent_session for job in agents if job.agent_session}
+        return Stored(jobs, sessions, delegated_since(conn, since, today))
     finally:
         conn.execute("ROLLBACK")
 
@@ -55,12 +58,6 @@ def _begin(since: date | None) -> datetime | None:
     if since is None or since < FIRST_DAY:
         return None
     return datetime(since.year, since.month, since.day).astimezone(UTC)
-
-
-def agent_sessions_of(conn: Connection) -> set[str]:
-    """The sessions of every agent that was a job: what they did is no work by hand."""
-    agents = job_rows.find(conn, job_rows.Filter(kind=JobKind.AGENT), -1, 0)
-    return {job.agent_session for job in agents if job.agent_session}
 
 
 def was_tried(job: Job) -> bool:
