@@ -139,6 +139,10 @@ async def test_what_is_written_is_what_the_settings_read(home: Home) -> None:
     assert tier == "local-2"
     assert config.settings.tiers[tier].model == "qwen3:8b"
     assert config.settings.providers["ollama"].base_url == OLLAMA.base_url
+    added = path.read_text()
+    with pytest.raises(ConfigError, match="already"):
+        await local_server.add(config, OLLAMA)
+    assert path.read_text() == added
     await take_back()
     assert json.loads(path.read_text())["tiers"] == json.loads(before)["tiers"]
 

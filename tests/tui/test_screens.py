@@ -159,10 +159,10 @@ async def test_the_first_steps_show_once(home: Home, engine: FakeEngine) -> None
     app = DashboardApp(home, start)  # type: ignore[arg-type]
     async with app.run_test(size=(100, 30)) as pilot:
         for _ in range(200):
-            if type(app.screen).__name__ == "FirstSteps":
+            if isinstance(app.screen, FirstSteps) and app.screen.ready:
                 break
             await pilot.pause(0.01)
-        assert type(app.screen).__name__ == "FirstSteps"
+        assert isinstance(app.screen, FirstSteps)
     assert json.loads(home.ui_json.read_text())["first_steps_shown"] is True
 
 

@@ -28,7 +28,8 @@ from textual.events import Event, Key, Paste
 from workers_tui.engine.errors import WorkersError
 from workers_tui.home.assets import asset
 from workers_tui.home.places import Home
-from workers_tui.tui.key_queue import KeyQueue, Passed, asks
+from workers_tui.tui.deeds import asks
+from workers_tui.tui.key_queue import KeyQueue, Passed
 from workers_tui.tui.keymap import bindings, read_keymap
 from workers_tui.tui.memory import Memory
 from workers_tui.tui.shell import Shell
@@ -243,7 +244,7 @@ class DashboardApp(Shell, inherit_bindings=False):
         if engine is not None:
             await engine.close()
 
-    @asks("ask")
+    @asks
     async def action_leave(self) -> None:
         """Quit; while jobs run, ask once."""
         if self.observer is not None and not await self.observer.may_leave():

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
-from functools import wraps
-from typing import Any, Protocol, TypeVar, cast
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, cast
 
 from textual.app import App
 from textual.dom import DOMNode
@@ -32,7 +31,6 @@ MOST = 200
 """Keys that are held for panes and lists; more at once is noise, and nobody waits for its end."""
 
 Typed = Key | Paste
-Node = TypeVar("Node", bound=DOMNode)
 
 
 class Passed(Message):
@@ -136,35 +134,14 @@ class KeyQueue:
                 await self.go_on()
 
 
-def asks(
-    group: str, *, exclusive: bool = False
-) -> Callable[[Callable[[Node], Coroutine[Any, Any, None]]], Callable[[Node], None]]:
-    """Make an action of a deed that asks the user for something on its way.
-
-    It runs in a worker; what is typed from the first moment on waits for the question.
-    """
-
-    def action(deed: Callable[[Node], Coroutine[Any, Any, None]]) -> Callable[[Node], None]:
-        @wraps(deed)
-        def begin(self: Node) -> None:
-            keys = cast("Queued", self.app).keys
-            self.run_worker(_run(keys, keys.begin(), deed(self)), group=group, exclusive=exclusive)
-
-        return begin
-
-    return action
+def keys_of(node: DOMNode) -> KeyQueue:
+    """The keys of the app that this is a part of."""
+    return cast("Queued", node.app).keys
 
 
 def drop_text(node: DOMNode) -> None:
     """Letters typed ahead of an answer are dropped."""
-    cast("Queued", node.app).keys.drop_text()
-
-
-async def _run(keys: KeyQueue, number: int, deed: Coroutine[Any, Any, None]) -> None:
-    try:
-        await deed
-    finally:
-        keys.end(number)
+    keys_of(node).drop_text()
 
 
 def _is_open(screen: Screen[Any]) -> bool:

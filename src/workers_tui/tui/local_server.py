@@ -31,6 +31,8 @@ async def add(config: ConfigFile, server: LocalServer) -> tuple[str, Deed]:
 
     def write(raw: dict[str, Any]) -> None:
         providers, tiers = raw.setdefault("providers", {}), raw.setdefault("tiers", {})
+        if not not_yet([server], [one.get("base_url") or "" for one in providers.values()]):
+            raise ConfigError(f"{server.title} is in models.json already")
         provider, tier = free(server.name, providers), free(TIER, tiers)
         providers[provider] = {"base_url": server.base_url}
         tiers[tier] = {"model": server.models[0], "provider": provider, "use": USE}

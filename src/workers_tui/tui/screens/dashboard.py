@@ -15,8 +15,8 @@ from textual.containers import Container, Vertical
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.jobs.job import CallRequest, Origin
 from workers_tui.tui import words
+from workers_tui.tui.deeds import asks
 from workers_tui.tui.job_table import JobTable
-from workers_tui.tui.key_queue import asks
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.lines import LineView
 from workers_tui.tui.panes.budget import BudgetView
@@ -131,7 +131,7 @@ class DashboardScreen(LeftColumn, RightColumn, SettingsVerbs, Moves):
         self.filter_events("")
         self.job_list.focus()
 
-    @asks("filter", exclusive=True)
+    @asks
     async def action_filter(self) -> None:
         """Filter the events while they have the focus, else the jobs."""
         if self.query_one(EventList).has_focus:
@@ -202,7 +202,7 @@ class DashboardScreen(LeftColumn, RightColumn, SettingsVerbs, Moves):
         if self.engine is not None:
             self.app.push_screen(FirstSteps())
 
-    @asks("verb")
+    @asks
     async def action_cancel_all(self) -> None:
         """Cancel everything, asked once."""
         if self.engine is None:
@@ -215,7 +215,7 @@ class DashboardScreen(LeftColumn, RightColumn, SettingsVerbs, Moves):
             for job in active:
                 await self.attempt(self.engine.cancel(job.id))
 
-    @asks("verb")
+    @asks
     async def action_ask(self) -> None:
         """A call from here; its files are read from the directory the dashboard runs in."""
         with self.typing():
@@ -230,7 +230,7 @@ class DashboardScreen(LeftColumn, RightColumn, SettingsVerbs, Moves):
             else:
                 self.say(f"{job.id} is queued.")
 
-    def action_rerun(self) -> None:  # type: ignore[override]
+    def action_rerun(self) -> None:
         """Run the job again; when nothing runs at all, try to start again."""
         if self.dashboard.trouble:
             self.dashboard.begin()

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 
 from workers_tui.engine.board import Key, Topic
 from workers_tui.tui import words
-from workers_tui.tui.key_queue import asks
+from workers_tui.tui.deeds import asks
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.lines import LineView
 from workers_tui.tui.panes.events import EventList
@@ -48,7 +48,7 @@ class EventsScreen(Moves):
         said = f"{words.plural(errors, 'error')} · {words.plural(warnings, 'warning')}"
         self.query_one(Frame).tell(said, note=[f"/{self._typed}"] if self._typed else [])
 
-    @asks("filter", exclusive=True)
+    @asks
     async def action_filter(self) -> None:
         """Filter while it is typed."""
         events, before = self.query_one(EventList), self._typed

@@ -11,7 +11,6 @@ from textual.await_complete import AwaitComplete
 
 from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.home.assets import asset
-from workers_tui.tui.lines import LineView
 from workers_tui.tui.panes.editor import CellEditor
 from workers_tui.tui.panes.footer import Footer
 from workers_tui.tui.panes.header import Header, Pulse
@@ -60,8 +59,6 @@ class Face(LastLine):
     def __init__(self) -> None:
         super().__init__()
         self._hidden: AbstractSet[str] | None = None
-        self._panes: list[LineView] = []
-        """Those there when it was mounted; they go first when it is taken down."""
 
     def on_compose(self) -> None:
         """Before the panes: they are laid out for this size at once."""
@@ -121,14 +118,9 @@ class Face(LastLine):
             return
         self.opened()
         self.bindings_updated_signal.subscribe(self, lambda _: self.show_hints())
-        self._panes = list(self.query(LineView))
+        self._opened = True
         self.show_all()
         self.dashboard.pulse()
-
-    @property
-    def ready(self) -> bool:
-        """Whether all its panes are there to be shown something."""
-        return bool(self._panes) and all(pane.is_attached for pane in self._panes)
 
     def on_screen_resume(self) -> None:
         """Changes were missed while another screen was in front."""
@@ -189,8 +181,7 @@ class Face(LastLine):
         ranked = sorted(
             hints, key=lambda name: (name in LAST_HINTS, order.index(name) if name in order else 99)
         )
-        for footer in self.query(Footer):  # none while the screen is taken down
-            footer.hints.show_hints(tuple(hints[name] for name in ranked))
+        self.query_one(Footer).hints.show_hints(tuple(hints[name] for name in ranked))
 
     def action_back(self) -> None:
         """Leave this screen."""
@@ -198,8 +189,11 @@ class Face(LastLine):
             self.dismiss(None)
 
     def dismiss(self, result: None = None) -> AwaitComplete:
-        """Close once."""
-        return super().dismiss(result) if in_front(self) else nothing_to_close()
+        """Close once; what it was waiting to show is wanted no more."""
+        if not in_front(self):
+            return nothing_to_close()
+        self.workers.cancel_node(self)
+        return super().dismiss(result)
 
 
 def _click(action: str, owner: str) -> str:

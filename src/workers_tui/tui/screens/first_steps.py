@@ -20,7 +20,7 @@ from workers_tui.engine.errors import WorkersError
 from workers_tui.engine.jobs.job import CallRequest, Origin
 from workers_tui.home.connection_plan import Unusable
 from workers_tui.tui import connecting, local_server, words
-from workers_tui.tui.key_queue import asks
+from workers_tui.tui.deeds import asks, does
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.panes import steps
 from workers_tui.tui.panes.frame import Frame
@@ -144,7 +144,7 @@ class FirstSteps(SettingsVerbs, Moves):
         providers = self.engine.config.settings.providers.values()
         return local_server.not_yet(self._found, [one.base_url or "" for one in providers])
 
-    @work(group="verb", exclusive=True)
+    @does
     async def action_add_server(self) -> None:
         """Write the first server found into models.json."""
         engine, offered = self.engine, self._offered()
@@ -160,7 +160,7 @@ class FirstSteps(SettingsVerbs, Moves):
         self._lay_out()
         self.update_hints()
 
-    @asks("connect", exclusive=True)
+    @asks
     async def action_connect(self) -> None:
         """Show what registering changes, ask, and do it."""
         if self.engine is None or self.dashboard.demo:
@@ -183,7 +183,7 @@ class FirstSteps(SettingsVerbs, Moves):
             self._planned = []
             self._lay_out()
 
-    @asks("verb", exclusive=True)
+    @asks
     async def action_type_key(self) -> None:
         """Type a key; it is not shown."""
         # Loaded with the engine, long before a key is typed.

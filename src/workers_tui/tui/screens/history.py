@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.jobs.job import Job, JobKind, JobState
 from workers_tui.tui import filters
-from workers_tui.tui.key_queue import asks
+from workers_tui.tui.deeds import asks
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.lines import LineView
 from workers_tui.tui.panes.frame import Frame
@@ -104,7 +104,7 @@ class HistoryScreen(JobVerbs, Moves):
 
             self.app.push_screen(DetailScreen(job.id))
 
-    @asks("filter", exclusive=True)
+    @asks
     async def action_filter(self) -> None:
         """Search while it is typed."""
         before = self._typed

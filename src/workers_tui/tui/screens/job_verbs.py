@@ -6,13 +6,11 @@ import asyncio
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from textual import work
-
 from workers_tui.engine.errors import WorkersError
 from workers_tui.engine.jobs.job import Job, JobKind, Origin
 from workers_tui.home.files import write_atomic
 from workers_tui.tui import marks, pager, words
-from workers_tui.tui.key_queue import asks
+from workers_tui.tui.deeds import asks, does
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.screens.face import CLIENT, Face
 
@@ -60,7 +58,7 @@ class JobVerbs(Face):
             self.say("No job is selected.")
         return job
 
-    @work(group="verb")
+    @does
     async def action_cancel(self) -> None:
         """Cancel the job; one that ended stays as it is."""
         job = self._job_or_word()
@@ -101,14 +99,14 @@ class JobVerbs(Face):
         else:
             self.say(f"{job.id} goes on." if accept else f"{job.id} is refused; nothing was sent.")
 
-    @work(group="verb")
+    @does
     async def action_rerun(self) -> None:
         """The same task once more, on the same tier."""
         job = self._job_or_word()
         if job is not None:
             await self._rerun(job, job.tier)
 
-    @asks("verb")
+    @asks
     async def action_rerun_on(self) -> None:
         """The same task on a tier that is chosen from a list."""
         job = self._job_or_word()
@@ -127,7 +125,7 @@ class JobVerbs(Face):
         if again is not None:
             self.say(f"{again.id} repeats {job.id}.")
 
-    @asks("verb")
+    @asks
     async def action_follow_up(self) -> None:
         """Give an agent its next task."""
         job = self._job_or_word()
@@ -165,7 +163,7 @@ class JobVerbs(Face):
             self.say(f"{job.id} has no output.")
         return text or None
 
-    @work(group="verb")
+    @does
     async def action_pager(self) -> None:
         """Show the output in the user's pager; the screen comes back afterwards."""
         job = self._job_or_word()
@@ -176,7 +174,7 @@ class JobVerbs(Face):
         if trouble:
             self.say(trouble)
 
-    @work(group="verb")
+    @does
     async def action_copy(self) -> None:
         """Put the output on the clipboard."""
         job = self._job_or_word()
@@ -185,7 +183,7 @@ class JobVerbs(Face):
             self.app.copy_to_clipboard(text)
             self.say(f"Copied the output of {job.id}, {words.size(len(text.encode()))}.")
 
-    @asks("verb")
+    @asks
     async def action_save(self) -> None:
         """Write the output to a file of the user's choice."""
         job = self._job_or_word()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from textual import events
 from textual.geometry import Region
@@ -17,6 +17,10 @@ from workers_tui.tui import safe
 from workers_tui.tui.panes.editor import About, CellEditor
 from workers_tui.tui.panes.footer import Footer
 from workers_tui.tui.panes.prompt import Check, Question
+from workers_tui.tui.screens.once import in_front, in_use
+
+if TYPE_CHECKING:
+    from workers_tui.tui.shell import Shell
 
 T = TypeVar("T")
 
@@ -34,10 +38,19 @@ class LastLine(Screen[None]):
         """News that wait until the line is free: text and style."""
         self._typing = 0
         """What is being typed somewhere, or was a moment ago."""
+        self._opened = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether everything it is made of is there to be shown something."""
+        return self._opened and in_use(self)
 
     def say(self, text: str) -> None:
-        """The answer to what the user just did, for a moment."""
-        self._show(text, "message", SAID_FOR)
+        """The answer to what the user just did, for a moment, wherever they are by now."""
+        if self.ready:
+            self._show(text, "message", SAID_FOR)
+        else:
+            cast("Shell", self.app).tell(text)
 
     def tell(self, text: str, style: str) -> None:
         """What the user did not just do, as soon as the line is free."""
@@ -47,7 +60,7 @@ class LastLine(Screen[None]):
 
     def tell_on(self) -> None:
         """Show the next of the news, unless something is in front or being asked."""
-        if self._told and not self.busy and self.app.screen is self:
+        if self._told and self.ready and in_front(self) and not self.busy:
             self._show(*self._told.popleft(), TOLD_FOR)
 
     @property
@@ -66,8 +79,8 @@ class LastLine(Screen[None]):
         if self._silence is not None:
             self._silence.stop()
             self._silence = None
-        for footer in self.query(Footer):  # none while the screen is taken down
-            footer.show_message("")
+        if self.ready:
+            self.query_one(Footer).show_message("")
             self.tell_on()
 
     def forget_told(self) -> None:
@@ -76,7 +89,9 @@ class LastLine(Screen[None]):
         self.hush()
 
     async def ask(self, question: str) -> bool:
-        """A question in the footer, answered with y or n."""
+        """A question in the footer, answered with y or n; no if the screen has been left."""
+        if not self.ready:
+            return False
         with self.typing():
             return await self.query_one(Footer).ask(safe.one_line(question))
 
@@ -93,7 +108,9 @@ class LastLine(Screen[None]):
         changed: Callable[[str], None] | None = None,
         hidden: bool = False,
     ) -> str | None:
-        """A line of text from the footer; None when the user gave up."""
+        """A line of text from the footer; None when the user gave up or left."""
+        if not self.ready:
+            return None
         footer = self.query_one(Footer)
         live = changed is not None
         with nullcontext() if live else self.typing():
@@ -102,7 +119,9 @@ class LastLine(Screen[None]):
             )
 
     async def edit(self, cell: Region, value: str, about: About) -> str | None:
-        """A value edited where it stands; None when the user gave up."""
+        """A value edited where it stands; None when the user gave up or left."""
+        if not self.ready:
+            return None
         self.hush()  # its keys show in the footer
         with self.typing():
             return await CellEditor.edit(self, cell, value, about)

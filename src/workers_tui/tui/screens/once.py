@@ -16,15 +16,22 @@ from textual.screen import Screen
 from workers_tui.tui.lines import LineView
 
 
+def in_use(screen: Screen[Any]) -> bool:
+    """Whether this screen is one of those open; not while it, or the whole app, is taken down.
+
+    What it is made of goes in any order then, and timers go on for a while.
+    """
+    return screen.is_attached and screen.app.is_running and screen in screen.app.screen_stack
+
+
 def stands(screen: Screen[Any]) -> bool:
     """Whether this screen has its panes; not if the user left while it opened."""
-    in_use = screen.is_attached and screen in screen.app.screen_stack
-    return in_use and bool(screen.query(LineView))
+    return in_use(screen) and bool(screen.query(LineView))
 
 
 def in_front(screen: Screen[Any]) -> bool:
     """Whether this screen is the one to be dismissed now."""
-    return screen.is_attached and screen.app.screen is screen
+    return in_use(screen) and screen.app.screen is screen
 
 
 def nothing_to_close() -> AwaitComplete:

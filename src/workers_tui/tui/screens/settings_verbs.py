@@ -7,13 +7,11 @@ from collections.abc import Awaitable
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, TypeVar
 
-from textual import work
-
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.jobs.job import CallRequest, Origin
 from workers_tui.engine.money import from_usd, to_usd
 from workers_tui.tui import words
-from workers_tui.tui.key_queue import asks
+from workers_tui.tui.deeds import asks, does
 from workers_tui.tui.panes.header import Header
 from workers_tui.tui.screens.face import CLIENT, Face
 
@@ -37,7 +35,7 @@ class SettingsVerbs(Face):
         """The tier in view."""
         raise NotImplementedError
 
-    @asks("edit", exclusive=True)
+    @asks
     async def action_cap(self) -> None:
         """Edit the cap where it stands, in the header."""
         engine = self.engine
@@ -60,7 +58,7 @@ class SettingsVerbs(Face):
         )
         self.say(f"The cap is {cap_words(cap)} from the next call on. u undoes it.")
 
-    @asks("edit", exclusive=True)
+    @asks
     async def action_edit(self) -> None:
         """Choose another model for the tier in view."""
         tier, engine = self.tier(), self.engine
@@ -89,14 +87,14 @@ class SettingsVerbs(Face):
         self.say(f"The next call on {name} uses {said}. u undoes it.")
         return True
 
-    @work(group="verb")
+    @does
     async def action_undo(self) -> None:
         """Take the last change of the settings back."""
         said = await self.attempt(self.dashboard.undo.pop())
         if said is not None:
             self.say(said)
 
-    @work(group="verb")
+    @does
     async def action_try_tier(self) -> None:
         """One short call to the tier in view."""
         tier, engine = self.tier(), self.engine

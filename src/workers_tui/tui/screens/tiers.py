@@ -11,8 +11,8 @@ from textual.containers import Container
 
 from workers_tui.engine.board import Key, Topic
 from workers_tui.tui import safe
+from workers_tui.tui.deeds import asks
 from workers_tui.tui.job_table import JobTable
-from workers_tui.tui.key_queue import asks
 from workers_tui.tui.keymap import bindings
 from workers_tui.tui.lines import LineView
 from workers_tui.tui.panes import tiers
@@ -98,7 +98,7 @@ class TiersScreen(SettingsVerbs, Moves):
         else:
             self._edit_field()
 
-    @asks("edit", exclusive=True)
+    @asks
     async def _edit_field(self) -> None:
         view, fields = self.tier(), self.query_one(FieldList)
         if view is None or fields.selected is None:

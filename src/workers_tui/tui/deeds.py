@@ -1,0 +1,49 @@
+"""What a key sets going, and how long it lasts.
+
+A deed goes on although its screen is left: who presses `r` and `escape` wants
+the job. Looks, which only show something, end with the screen (`work`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, TypeVar
+
+from textual.dom import DOMNode
+
+from workers_tui.tui.key_queue import KeyQueue, keys_of
+
+Node = TypeVar("Node", bound=DOMNode)
+Deed = Callable[[Node], Coroutine[Any, Any, None]]
+
+
+def does(deed: Deed[Node]) -> Callable[[Node], None]:
+    """Make an action of a deed; several may be under way."""
+
+    @wraps(deed)
+    def begin(self: Node) -> None:
+        self.app.run_worker(deed(self), group="deeds")
+
+    return begin
+
+
+def asks(deed: Deed[Node]) -> Callable[[Node], None]:
+    """Make an action of a deed that asks the user for something on its way.
+
+    What is typed from the first moment on waits for the question.
+    """
+
+    @wraps(deed)
+    def begin(self: Node) -> None:
+        keys = keys_of(self)
+        self.app.run_worker(_ask(keys, keys.begin(), deed(self)), group="deeds")
+
+    return begin
+
+
+async def _ask(keys: KeyQueue, number: int, deed: Coroutine[Any, Any, None]) -> None:
+    try:
+        await deed
+    finally:
+        keys.end(number)
