@@ -153,7 +153,10 @@ async def test_a_home_that_cannot_be_used_is_named_in_the_answer(tmp_path: Path)
     await client.greet()
     answer = await client.call(1, "delegate", {"task": "hello"})
     assert answer["result"]["isError"]
-    assert text_of(answer).startswith(f"cannot use {tmp_path / 'file'}: ")
+    said = text_of(answer)
+    assert said.startswith(f"cannot use {tmp_path / 'file'}: ")
+    assert "move the file away" in said
+    assert "WORKERS_HOME" in said
     assert await client.leave() == 0
 
 

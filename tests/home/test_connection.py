@@ -402,7 +402,9 @@ def test_without_room_for_the_backup_the_error_names_our_place_and_nothing_chang
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("workers_tui.home.connection_record.write_atomic", full)
-    with pytest.raises(Unusable, match=f"^{desk.home.state} cannot be written: No space left"):
+    with pytest.raises(
+        Unusable, match=f"^{desk.home.state} cannot be written: No space.*free the disk"
+    ):
         desk.connect()
     assert desk.everything() == before
 

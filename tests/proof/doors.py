@@ -92,7 +92,7 @@ FORWARDER = (
     Promise(
         "a home that cannot be used is named",
         "forwarder/finder.py",
-        'raise NoServer(f"cannot use {self._home.state}: {error.strerror or error}") from error',
+        'raise NoServer(f"cannot use {self._home.state}: {why(error)}") from error',
         "raise",
         (BACKGROUND + "test_a_home_that_cannot_be_used_is_named_in_the_answer",),
     ),

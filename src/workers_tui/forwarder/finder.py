@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workers_tui.forwarder.wire import Address, ask
-from workers_tui.home.files import prepare
+from workers_tui.home.files import prepare, why
 from workers_tui.home.places import Home
 from workers_tui.home.server_record import read_record, read_token
 
@@ -81,7 +81,7 @@ class Finder:
         try:
             return self._found_or_started()
         except OSError as error:
-            raise NoServer(f"cannot use {self._home.state}: {error.strerror or error}") from error
+            raise NoServer(f"cannot use {self._home.state}: {why(error)}") from error
 
     def _found_or_started(self) -> Place:
         until = time.monotonic() + START_WAIT

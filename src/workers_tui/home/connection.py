@@ -31,7 +31,7 @@ from workers_tui.home.connection_plan import (
     read_settings,
 )
 from workers_tui.home.connection_record import Record
-from workers_tui.home.files import make_private_dir, write_atomic
+from workers_tui.home.files import make_private_dir, why, write_atomic
 from workers_tui.home.json_surgery import JsonText
 from workers_tui.home.places import Home
 
@@ -95,7 +95,7 @@ def one_at_a_time(home: Home) -> Iterator[None]:
         make_private_dir(home.state)
         fd = os.open(home.state / "connections.lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise Unusable(f"{home.state} cannot be written: {error.strerror or error}") from None
+        raise Unusable(f"{home.state} cannot be written: {why(error)}") from None
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
         yield
@@ -108,8 +108,8 @@ def _save(record: Record) -> None:
         record.save()
     except OSError as error:
         raise Unusable(
-            f"{record.home.state} cannot be written ({error.strerror or error}): what the files "
-            "were before is not on record"
+            f"{record.home.state} cannot be written: {why(error)}. What the files were before "
+            "is not on record"
         ) from None
 
 
@@ -121,8 +121,8 @@ def _note(
         record.save()
     except OSError as error:
         raise Unusable(
-            f"{record.home.state} cannot be written: {error.strerror or error}; {path} "
-            "stays as it is, for it could not be restored"
+            f"{record.home.state} cannot be written: {why(error)}. {path} stays as it is, "
+            "for it could not be restored"
         ) from None
 
 

@@ -32,6 +32,8 @@ MENDING = {
     errno.EROFS: "make it writable again",
     errno.ENOSPC: "free the disk",
     errno.EDQUOT: "free the disk",
+    errno.EEXIST: "move the file away that stands there",
+    errno.ENOTDIR: "move the file away that stands there",
 }
 """What helps against what the machine refuses."""
 

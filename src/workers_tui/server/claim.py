@@ -15,6 +15,7 @@ from typing import Any
 
 from workers_tui.engine.errors import StoreUnusable
 from workers_tui.forwarder.wire import Address, ask
+from workers_tui.home.files import why
 from workers_tui.home.places import Home
 from workers_tui.home.proof import proves
 from workers_tui.home.server_record import ServerRecord, read_record, read_token
@@ -44,7 +45,7 @@ class Claim:
         try:
             fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise StoreUnusable(f"cannot use {self._path}: {error.strerror}") from error
+            raise StoreUnusable(f"cannot use {self._path}: {why(error)}") from error
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
