@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from tests.zones import noon
+
 PATIENCE = 20.0
 """Seconds after which something that should have come is missing."""
 KEY = "sk-or-v1-" + "0a" * 32
@@ -156,7 +158,7 @@ class Program:
             "PATH": os.environ.get("PATH", ""),
             "HOME": str(self.root / "user"),
             "LANG": "C.UTF-8",
-            "TZ": "UTC",
+            "TZ": noon(),
             "WORKERS_HOME": str(self.home),
             "OPENROUTER_API_KEY": KEY,
             "OPENROUTER_BASE_URL": self.upstream_url,

@@ -16,6 +16,7 @@ import pytest
 from tests.contracts.clients import call, client_of, fails
 from tests.contracts.program import Program, Serving
 from tests.contracts.upstream import Provider
+from tests.zones import two_days
 
 FLASH = "deepseek/deepseek-v4-flash"
 REFUSED = re.compile(
@@ -255,10 +256,11 @@ async def test_a_cap_lowered_below_what_is_spent_lets_running_jobs_end(
 
 def test_a_clock_that_goes_back_resets_nothing(program: Program) -> None:
     """Case B8."""
-    program.settings(**priced(1, 1, daily_budget_usd=0.01, budget_timezone="Etc/GMT-14"))
+    ahead, behind = two_days()
+    program.settings(**priced(1, 1, daily_budget_usd=0.01, budget_timezone=ahead))
     program.good("run", "[[sim: text=x, cost=0.008]]", "--max-tokens", "10")
     day = program.stats()["day"]
-    program.settings(**priced(1, 1, daily_budget_usd=0.01, budget_timezone="Etc/GMT+12"))
+    program.settings(**priced(1, 1, daily_budget_usd=0.01, budget_timezone=behind))
     assert program.stats()["today"]["cost_usd"] == 0.008
     assert program.stats()["day"] == day
     assert program.run("run", "t").code == 3

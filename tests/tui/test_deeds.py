@@ -9,13 +9,16 @@ import pytest
 from tests.tui.conftest import Desk, Open
 from tests.tui.fakes import FakeEngine
 from textual import events
+from textual.widgets import OptionList
 
 from workers_tui.engine.board import Key, Topic
+from workers_tui.engine.errors import StoreUnusable
 from workers_tui.engine.jobs.job import Job
 from workers_tui.tui.panes.jobs import JobList
 from workers_tui.tui.screens.dashboard import DashboardScreen
 from workers_tui.tui.screens.detail import DetailScreen
 from workers_tui.tui.screens.face import Face
+from workers_tui.tui.screens.palette import Palette
 
 SCREENS = [
     "", "enter", "h", "W", "S", "2 2", "3 3", "4 4", "5 5", "question_mark", "T", "ctrl+p",
@@ -129,3 +132,29 @@ async def test_a_screen_left_with_a_question_open_leaves_nobody_waiting(
         await d.settled()
         assert isinstance(d.app.screen, DashboardScreen)
         assert "quit" in d.footer
+
+
+async def test_what_refuses_a_deed_is_told_and_does_not_end_the_dashboard(
+    desk: Open, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def gone(job_id: str) -> Job:
+        raise StoreUnusable(f"the store is gone, and {job_id} with it")
+
+    monkeypatch.setattr(engine, "ended", gone)
+    async with desk() as d:
+        await d.press("t")
+        await d.until(lambda: "the store is gone" in d.footer)
+        assert d.app.is_running
+
+
+@pytest.mark.parametrize("action", ["page_down", "page_up", "last", "first", "cursor_up"])
+async def test_keys_for_a_palette_without_its_list_do_nothing(desk: Open, action: str) -> None:
+    async with desk(size=(40, 4)) as d:
+        await d.press("ctrl+p")
+        palette = d.app.screen
+        assert isinstance(palette, Palette)
+        await d.until(lambda: palette.query_one(OptionList).highlighted is not None)
+        assert not palette.query_one(OptionList).scrollable_content_region
+        await palette.run_action(f"command_list('{action}')")
+        await d.settled()
+        assert d.app.is_running

@@ -158,3 +158,21 @@ async def test_rows_that_only_moved_are_not_drawn_anew(desk: Open, engine: FakeE
         assert ended(MANY) in drawn
         assert old.isdisjoint(drawn)
         assert isinstance(d.app.screen, DashboardScreen)
+
+
+async def test_a_filter_that_leaves_few_of_many_jobs_shows_them_from_the_top(
+    desk: Open, engine: FakeEngine
+) -> None:
+    async with desk() as d:
+        jobs = await many(d)
+        jobs.move_cursor(30)
+        jobs.scroll_to(y=25, animate=False, force=True)
+        await d.settled()
+        chosen = jobs.selected
+        assert chosen is not None
+        assert isinstance(d.app.screen, DashboardScreen)
+        d.app.screen.filter(chosen.id)
+        await d.settled()
+        assert d.text("#job-list").splitlines()[0].count(chosen.id) == 1
+        assert jobs.selected is not None
+        assert jobs.selected.id == chosen.id

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from textual.app import App
 from textual.dom import DOMNode
 
+from workers_tui.engine.errors import WorkersError
 from workers_tui.tui.key_queue import KeyQueue, keys_of
+
+if TYPE_CHECKING:
+    from workers_tui.tui.shell import Shell
 
 Node = TypeVar("Node", bound=DOMNode)
 Deed = Callable[[Node], Coroutine[Any, Any, None]]
@@ -23,7 +28,7 @@ def does(deed: Deed[Node]) -> Callable[[Node], None]:
 
     @wraps(deed)
     def begin(self: Node) -> None:
-        self.app.run_worker(deed(self), group="deeds")
+        self.app.run_worker(_do(self.app, deed(self)), group="deeds")
 
     return begin
 
@@ -37,9 +42,17 @@ def asks(deed: Deed[Node]) -> Callable[[Node], None]:
     @wraps(deed)
     def begin(self: Node) -> None:
         keys = keys_of(self)
-        self.app.run_worker(_ask(keys, keys.begin(), deed(self)), group="deeds")
+        self.app.run_worker(_ask(keys, keys.begin(), _do(self.app, deed(self))), group="deeds")
 
     return begin
+
+
+async def _do(app: App[Any], deed: Coroutine[Any, Any, None]) -> None:
+    """What refuses a deed is told, and never the end of the program."""
+    try:
+        await deed
+    except WorkersError as error:
+        cast("Shell", app).tell(str(error), "error")
 
 
 async def _ask(keys: KeyQueue, number: int, deed: Coroutine[Any, Any, None]) -> None:

@@ -75,7 +75,7 @@ class KeyQueue:
 
     async def go_on(self) -> None:
         """The key under way has been dealt with: the next one."""
-        while self._held:
+        while self._held and self._app.is_running:  # without a screen, once the end has begun
             if not self._ready():
                 self._app.set_timer(LOOK_EVERY, self.go_on)
                 return

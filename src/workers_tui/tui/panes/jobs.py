@@ -201,7 +201,7 @@ class JobList(LineView):
             index = self.table.index(self._selected)
             if index is not None:
                 kept = index - (before.index(self._selected) - top) if top else 0
-                return min(last, max(kept, index - height + 1))
+                return max(0, min(last, max(kept, index - height + 1)))
         if not top:
             return 0
         index = self.table.index(before[min(top, len(before) - 1)])

@@ -26,6 +26,12 @@ class Palette(CommandPalette):
             event.stop()
             event.prevent_default()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """No page of a list that has no room yet, or never: Textual would fail."""
+        if action == "command_list" and not self.query_one(OptionList).scrollable_content_region:
+            return False
+        return super().check_action(action, parameters)
+
     def dismiss(self, result: None = None) -> AwaitComplete:
         """Close once."""
         drop_text(self)

@@ -107,7 +107,9 @@ class SettingsVerbs(Face):
         if job is None:
             return
         self.say(f"Testing {tier.name} with {tier.model}: {job.id}.")
-        ended = await engine.ended(job.id)
+        ended = await self.attempt(engine.ended(job.id))
+        if ended is None:
+            return
         if ended.error:
             self.say(f"{tier.name} does not work: {ended.error}")
         else:
