@@ -1,7 +1,7 @@
 """What a key sets going, and how long it lasts.
 
 A deed goes on although its screen is left: who presses `r` and `escape` wants
-the job. Looks, which only show something, end with the screen (`work`).
+the job. What only looks something up ends with the screen (`LastLine.look_up`).
 """
 
 from __future__ import annotations

@@ -77,10 +77,10 @@ class BudgetScreen(SettingsVerbs, Moves):
             return
         tables: list[tuple[str, dict[str, Totals]]] = []
         for axis, title in AXES:
-            found = await self.attempt(self.engine.ledger.totals(spend.day, by=axis))  # type: ignore[arg-type]
+            found = await self.look_up(self.engine.ledger.totals(spend.day, by=axis))  # type: ignore[arg-type]
             tables.append((title, found or {}))
         tables[0][1].update(await self._agents(spend))
-        tables.append(("All days", await self.attempt(self.engine.ledger.totals()) or {}))
+        tables.append(("All days", await self.look_up(self.engine.ledger.totals()) or {}))
         room = self.query_one("#tables", LineView).row_width - FIGURES - _widest_note(tables)
         name = max(8, min(NAME, room))
         rows: list[Row] = []
@@ -92,7 +92,7 @@ class BudgetScreen(SettingsVerbs, Moves):
         """What no tier accounts for, so that the tiers add up to the day."""
         if self.engine is None:
             return {}
-        kinds = await self.attempt(self.engine.ledger.totals(spend.day, by="kind")) or {}
+        kinds = await self.look_up(self.engine.ledger.totals(spend.day, by="kind")) or {}
         return {AGENTS: kinds["agent"]} if "agent" in kinds else {}
 
     async def on_header_cap_clicked(self, event: Header.CapClicked) -> None:

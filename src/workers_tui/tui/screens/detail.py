@@ -83,7 +83,7 @@ class DetailScreen(JobVerbs, Moves):
     async def _load(self) -> None:
         if self.engine is None:
             return
-        job = await self.attempt(self.engine.job(self._job_id))
+        job = await self.look_up(self.engine.job(self._job_id))
         if job is None:
             return
         self._show_job(job)
@@ -109,7 +109,7 @@ class DetailScreen(JobVerbs, Moves):
         if engine is None or job is None:
             return
         own = job.engine == engine.id and not job.state.ended
-        text = engine.peek(job.id) if own else await self.attempt(engine.text(job.id)) or ""
+        text = engine.peek(job.id) if own else await self.look_up(engine.text(job.id)) or ""
         output = self.query_one(Output)
         added = self._live.enter(job.id, text)
         if not text:

@@ -189,11 +189,8 @@ class Face(LastLine):
             self.dismiss(None)
 
     def dismiss(self, result: None = None) -> AwaitComplete:
-        """Close once; what it was waiting to show is wanted no more."""
-        if not in_front(self):
-            return nothing_to_close()
-        self.workers.cancel_node(self)
-        return super().dismiss(result)
+        """Close once."""
+        return super().dismiss(result) if in_front(self) else nothing_to_close()
 
 
 def _click(action: str, owner: str) -> str:

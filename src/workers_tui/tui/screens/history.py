@@ -60,7 +60,7 @@ class HistoryScreen(JobVerbs, Moves):
         if self.engine is None:
             return
         self._complete = False
-        found = await self.attempt(self.engine.list_jobs(**wanted(self._typed), limit=PAGE))
+        found = await self.look_up(self.engine.list_jobs(**wanted(self._typed), limit=PAGE))
         if found is not None:
             self._complete = len(found) < PAGE
             self.query_one(HistoryList).show(found, self.now)
@@ -78,7 +78,7 @@ class HistoryScreen(JobVerbs, Moves):
         if self.engine is None or self._complete or not before:
             return
         self._complete = True  # until the answer says that there is more
-        more = await self.attempt(
+        more = await self.look_up(
             self.engine.list_jobs(**wanted(self._typed), limit=PAGE, offset=before)
         )
         if more is not None and len(listed.jobs) == before:

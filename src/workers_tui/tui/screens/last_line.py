@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -166,3 +167,13 @@ class LastLine(Screen[None]):
         except WorkersError as error:
             self.say(str(error))
             return None
+
+    async def look_up(self, answer: Awaitable[T]) -> T | None:
+        """What the engine answers, to be shown here; says why when it is refused.
+
+        Ends the worker that waits for it when the screen has been left meanwhile.
+        """
+        found = await self.attempt(answer)
+        if not self.ready:
+            raise asyncio.CancelledError
+        return found

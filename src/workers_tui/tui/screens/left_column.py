@@ -101,7 +101,7 @@ class LeftColumn(JobVerbs):
         engine = self.engine
         if engine is None:
             return
-        text = await self.attempt(engine.text(job.id)) or ""
+        text = await self.look_up(engine.text(job.id)) or ""
         selected = self.job()
         if selected is None or selected.id != job.id:
             return
