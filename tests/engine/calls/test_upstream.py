@@ -186,6 +186,66 @@ async def test_an_event_that_is_nested_too_deeply_ends_the_call_and_keeps_its_te
     assert texts == ["kept"]
 
 
+ODD = (b"9" * 5000, b"1e99999999999999999999", b'"\xff"', b"1e400")
+"""What a part of a chunk may hold that JSON allows, or nearly, and no number or text takes."""
+
+
+@pytest.mark.parametrize("odd", ODD, ids=["digits", "exponent", "bytes", "infinite"])
+async def test_an_amount_beyond_all_reason_is_none_and_the_answer_stands(odd: bytes) -> None:
+    usage = b'{"prompt_tokens": 7, "cost": %s, "completion_tokens": %s}' % (odd, odd)
+    last = b'data: {"choices": [], "usage": %s}\n\ndata: [DONE]\n\n' % usage
+    text, answer = await read(stream(sse(chunk("whole", finish="stop")) + last))
+    assert (text, answer.cost_usd, answer.usage) == ("whole", None, Usage(7, 0))
+
+
+@pytest.mark.parametrize(
+    "error_object",
+    [
+        *(b'{"message": "slow down", "code": %s}' % odd for odd in ODD),
+        b'{"message": "slow down", "code": "\xc2\xb2"}',
+        b'{"message": "slow down", "metadata": {"raw": "\\ud800"}}',
+        b'{"message": "slow down", "availability": {"retry_after": 1%s}}' % (b"0" * 400),
+    ],
+    ids=["digits", "exponent", "bytes", "infinite", "no digit", "half a character", "patience"],
+)
+@pytest.mark.parametrize("status", [200, 429])
+async def test_an_error_with_odd_parts_is_a_failure_like_any_other(
+    error_object: bytes, status: int
+) -> None:
+    body = b'{"error": %s}' % error_object
+    with pytest.raises(UpstreamFailed) as whole:
+        await read(
+            httpx.Response(status, content=body, headers={"content-type": "application/json"})
+        )
+    with pytest.raises(UpstreamFailed, match="slow down"):
+        await read(stream(sse(chunk("part")) + b"data: " + body + b"\n\n"))
+    assert whole.value.retryable == (status == 429)
+
+
+async def test_reasons_that_no_line_can_show_do_not_count() -> None:
+    odd = {"delta": {}, "finish_reason": "a\nb", "native_finish_reason": "x" * 1000}
+    _, answer = await read(stream(sse(chunk("text"), {"choices": [odd]}, "[DONE]")))
+    assert (answer.finish_reason, answer.native_finish_reason) == (None, None)
+
+
+@pytest.mark.parametrize("body", [b"[1e99999999999999999999]", b"9" * 5000])
+async def test_a_list_with_a_number_beyond_all_reason_is_a_failure(body: bytes) -> None:
+    upstream = Upstream(SystemClock(), AlwaysSays(body))
+    with pytest.raises(UpstreamFailed, match="acme sent"):
+        await upstream.get_json("acme", URL, {})
+    await upstream.close()
+
+
+class AlwaysSays(httpx.AsyncBaseTransport):
+    """Answers every request with the same bytes."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, content=self._body)
+
+
 @pytest.mark.parametrize("status", [200, 400, 502])
 async def test_a_body_that_is_nested_too_deeply_is_a_failure_like_any_other(status: int) -> None:
     with pytest.raises(UpstreamFailed):
@@ -297,6 +357,8 @@ RESET = {"x-ratelimit-reset": str(int((NOW.timestamp() + 30) * 1000))}
         ({}, {"Retry-After": "Sun, 29 Nov 2026 12:00:20 GMT"}, 20),
         ({}, {"retry-after": "Sun, 29 Nov 2026 11:00:00 GMT"}, 0),
         ({}, {"retry-after": "soon"}, None),
+        ({}, {"retry-after": "Mon, 01 Jan 2020 00:00:00 +99999999999999"}, None),
+        ({}, {"retry-after": "Mon, 01 Jan 99999999999 00:00:00 GMT"}, None),
         ({}, RESET, 30),
         ({"metadata": {"headers": {"X-RateLimit-Reset": RESET["x-ratelimit-reset"]}}}, {}, 30),
         ({"metadata": {"headers": "none"}, "availability": []}, {"retry-after": "7"}, 7),

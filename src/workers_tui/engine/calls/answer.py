@@ -107,7 +107,7 @@ class Reading:
             return ""
         try:
             return self._take(_chunk(data))
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, ValueError, RecursionError):
             shown = data[:EXCERPT].decode("utf-8", "replace")
             self.error = {"message": f"something that is not JSON: {shown!r}"}
             return ""
@@ -117,7 +117,7 @@ class Reading:
             self._model = _name(chunk.model) or self._model
         if chunk.provider != self._served_by:
             self._served_by = _name(chunk.provider) or self._served_by
-        self.generation_id = self.generation_id or chunk.id
+        self.generation_id = self.generation_id or _name(chunk.id)
         usage = _parsed(chunk.usage)
         if isinstance(usage, dict):
             self._usage = usage
@@ -142,8 +142,8 @@ class Reading:
         return Answer(
             chars=self._chars,
             reasoning_chars=self._reasoning,
-            finish_reason=self.finish_reason,
-            native_finish_reason=self._native,
+            finish_reason=_name(self.finish_reason),
+            native_finish_reason=_name(self._native),
             usage=None if self._usage is None else read_usage(self._usage),
             cost_usd=None if self._usage is None else read_cost(self._usage),
             model=self._model,
@@ -160,7 +160,14 @@ def _name(said: str | None) -> str | None:
 
 
 def _parsed(raw: msgspec.Raw) -> Any:
-    return json.loads(bytes(raw), parse_float=Decimal) if len(raw) else None
+    """A part that was left as it came. Raises ValueError, RecursionError."""
+    if not len(raw):
+        return None
+    try:
+        return json.loads(bytes(raw), parse_float=Decimal)
+    except (ValueError, ArithmeticError):  # odd bytes, or a number beyond all reason
+        text = bytes(raw).decode("utf-8", "replace")
+        return json.loads(text, parse_float=float, parse_int=float, strict=False)
 
 
 def _chunk(data: bytes) -> _Chunk:

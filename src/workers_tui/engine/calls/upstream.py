@@ -207,7 +207,7 @@ class Upstream:
             )
         try:
             return json.loads(response.content, parse_float=Decimal)
-        except (ValueError, RecursionError):
+        except (ValueError, ArithmeticError, RecursionError):  # a number may be beyond all reason
             text = page_text(response.headers, response.content)
             raise UpstreamFailed(f"{provider} sent {text}", status=response.status_code) from None
 

@@ -19,6 +19,9 @@ SHOWN = 300
 RETRIED = frozenset({408, 429, 500, 502, 503, 504, 524, 529})
 MAYBE_BILLED = frozenset({408, 504, 524})
 """Timeouts on the way: the model may have worked, and be billed."""
+STATUS = re.compile(r"[45][0-9][0-9]")
+FOREVER = 1e9
+"""Seconds; a provider may send any number, also one that no float holds."""
 
 STANDARD = {
     400: "the request was not accepted",
@@ -88,7 +91,7 @@ def status_of(error: Mapping[str, Any]) -> int | None:
     for value in (error.get("code"), error.get("http_status")):
         if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600:
             return value
-        if isinstance(value, str) and value.isdigit() and 400 <= int(value) < 600:
+        if isinstance(value, str) and STATUS.fullmatch(value):
             return int(value)
     return None
 
@@ -131,7 +134,7 @@ def _behind(metadata: Mapping[str, Any], message: str) -> list[str]:
 def _raw_text(raw: Any) -> str:
     """What the provider behind the router said; often JSON inside a string."""
     if isinstance(raw, str):
-        inner = _error_object(raw.encode())
+        inner = _error_object(raw.encode("utf-8", "replace"))
         return _line(inner.get("message") if inner else None) or _line(raw)
     return _line(raw.get("message")) if isinstance(raw, dict) else ""
 
@@ -188,7 +191,7 @@ def retry_hint(error: Mapping[str, Any], headers: Mapping[str, str], now: dateti
     if isinstance(availability, dict):
         seconds = availability.get("retry_after")
         if isinstance(seconds, int | float) and seconds >= 0:
-            return float(seconds)
+            return float(min(seconds, FOREVER))
     metadata = error.get("metadata")
     inside = metadata.get("headers") if isinstance(metadata, dict) else None
     quoted = inside if isinstance(inside, dict) else {}
@@ -209,7 +212,7 @@ def _after(value: str | None, now: datetime) -> float | None:
         pass
     try:
         date = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     date = date if date.tzinfo else date.replace(tzinfo=UTC)
     return max(0.0, (date - now).total_seconds())
