@@ -141,6 +141,57 @@ async def test_a_second_request_with_a_running_id_is_refused_and_the_first_comes
     assert [request.task for request, _ in engine.asked] == ["first", "t", "t"]
 
 
+async def test_a_number_and_its_text_are_one_id_while_a_call_runs(
+    raw: httpx.AsyncClient, engine: FakeEngine
+) -> None:
+    engine.hold = True
+    await session(raw)
+    first = asyncio.create_task(post(raw, json=call(7, "first")))
+    await engine.started.wait()
+    assert (await post(raw, json=call("7", "second"))).status_code == 400
+    engine.finish("job1")
+    async with asyncio.timeout(10):
+        assert answer_in(await first)["result"]["isError"] is False
+
+
+async def test_the_name_of_the_sdks_own_stream_is_no_id(
+    raw: httpx.AsyncClient, engine: FakeEngine
+) -> None:
+    await session(raw)
+    assert (await post(raw, json=call("_GET_stream"))).status_code == 400
+    assert engine.asked == []
+
+
+async def test_an_id_may_be_used_again_as_soon_as_its_answer_came(raw: httpx.AsyncClient) -> None:
+    await session(raw)
+    for _ in range(20):  # on one connection: the next comes before all of the last is put away
+        assert answer_in(await post(raw, json=call(7)))["result"]["isError"] is False
+
+
+@pytest.mark.parametrize("request_id", [[1], {}, None, True, 7.0, "unknown"])
+async def test_a_cancellation_of_no_call_ends_nothing_and_is_no_defect(
+    raw: httpx.AsyncClient,
+    engine: FakeEngine,
+    caplog: pytest.LogCaptureFixture,
+    request_id: object,
+) -> None:
+    engine.hold = True
+    await session(raw)
+    running = [asyncio.create_task(post(raw, json=call(number))) for number in (1, 7)]
+    while len(engine.asked) < 2:  # noqa: ASYNC110 - the calls ring only once
+        await asyncio.sleep(0.01)
+    params = {"requestId": request_id}
+    notice = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+    assert (await post(raw, json=notice)).status_code == 202
+    await post(raw, json={"jsonrpc": "2.0", "id": 2, "method": "ping"})
+    assert engine.cancelled == []
+    assert "Traceback" not in caplog.text
+    for number in (1, 2):
+        engine.finish(f"job{number}")
+    async with asyncio.timeout(10):
+        await asyncio.gather(*running)
+
+
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS", "TRACE", "HEAD"])
 async def test_other_http_methods_are_refused(raw: httpx.AsyncClient, method: str) -> None:
     assert (await raw.request(method, raw.headers["x-url"])).status_code in {400, 404, 405}

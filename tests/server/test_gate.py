@@ -62,6 +62,16 @@ async def test_a_web_page_is_refused(host: Host, origin: str) -> None:
     assert answer.status_code == 403
 
 
+async def test_a_web_page_is_refused_whatever_else_it_says_it_is(host: Host) -> None:
+    own = ("Origin", f"http://localhost:{port(host)}")
+    evil = ("Origin", "https://evil.example")
+    for origins in ([own, evil], [evil, own]):
+        async with httpx.AsyncClient() as http:
+            headers = [*ACCEPT.items(), *bearer(host).items(), *origins]
+            answer = await http.post(str(host.url), json=CALL, headers=headers)
+        assert answer.status_code == 403
+
+
 @pytest.mark.parametrize(
     "header", [None, b"Bearer wrong", b"Basic abc", b"Bearer \xff\xfe", b"bearer", b""]
 )

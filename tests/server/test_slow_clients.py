@@ -83,6 +83,7 @@ async def test_a_body_that_was_refused_is_not_waited_for(host: Host, rude: Strea
     await closed(rude)
 
 
+@pytest.mark.parametrize("session", ["mcp-session-id: x", "x-no: session"])
 @pytest.mark.parametrize(
     "body",
     [
@@ -93,18 +94,23 @@ async def test_a_body_that_was_refused_is_not_waited_for(host: Host, rude: Strea
     ],
 )
 async def test_a_body_that_breaks_off_leaves_nothing_open(
-    host: Host, rude: Streams, body: tuple[str, bytes]
+    host: Host,
+    rude: Streams,
+    caplog: pytest.LogCaptureFixture,
+    body: tuple[str, bytes],
+    session: str,
 ) -> None:
     token = f"authorization: Bearer {read_token(host.engine.home)}"
     kind = "content-type: application/json\r\naccept: application/json, text/event-stream"
     before = host.traffic.last
-    rude[1].write(head(host, token, kind, "mcp-session-id: x", body[0]) + body[1])
+    rude[1].write(head(host, token, kind, session, body[0]) + body[1])
     async with asyncio.timeout(5):
         while host.traffic.last == before:  # noqa: ASYNC110 - nothing rings for it
             await asyncio.sleep(0.01)
         rude[1].transport.abort()
         while host.traffic.open:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
+    assert "Traceback" not in caplog.text
     async with client_of(host) as client:
         assert not (await client.call_tool("delegate", {"task": "t"})).is_error
 

@@ -81,7 +81,7 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        refusal = self._refusal(scope["path"], dict(scope["headers"]))
+        refusal = self._refusal(scope["path"], scope["headers"])
         if refusal is not None:
             await answer(send, *refusal)
             return
@@ -96,17 +96,20 @@ class Gate:
             self._traffic.open -= 1
             self._traffic.last = time.monotonic()
 
-    def _refusal(self, path: str, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
+    def _refusal(self, path: str, raw: Iterable[tuple[bytes, bytes]]) -> tuple[int, str] | None:
+        headers = dict(raw)
         if headers.get(b"host", b"").lower() not in self._hosts:
             return 421, "this server answers on its loopback address only"
-        origin = headers.get(b"origin")
-        if origin is not None and origin.removeprefix(b"http://") not in self._hosts:
+        if any(name == b"origin" and not self._is_own(value) for name, value in raw):
             return 403, "web pages may not call this server"
         if path == OPEN or path.startswith(OWN_TOKENS + "/"):
             return None
         if not self._token.fits(headers.get(b"authorization", b"")):
             return 401, "missing or wrong token; run: workers-tui connect"
         return None
+
+    def _is_own(self, origin: bytes) -> bool:
+        return origin.removeprefix(b"http://") in self._hosts
 
 
 async def answer(

@@ -28,6 +28,7 @@ from workers_tui import __version__
 from workers_tui.engine.errors import WrongUse
 from workers_tui.engine.jobs.job import Job
 from workers_tui.forwarder import tool_list
+from workers_tui.forwarder.frames import proper_id
 from workers_tui.forwarder.told import unpack
 from workers_tui.home.switches import delegation_mode
 from workers_tui.server import client_roots, schemas
@@ -260,7 +261,8 @@ class McpSide:
     async def _cancelled(self, ctx: Context) -> None:
         request = (ctx.params or {}).get("requestId")
         client = self._meet(ctx)
-        await self._cancel_jobs((client.key, request), client)
+        if proper_id(request):  # the SDK has not looked at it yet
+            await self._cancel_jobs((client.key, request), client)
 
     async def _cancel_jobs(self, key: Key, client: Client) -> None:
         await self._cancel_all(self.doors.running.cancel(key), client)

@@ -6,7 +6,9 @@ first client waiting for ever. Pure ASGI, in front of the SDK's app.
 
 from __future__ import annotations
 
+import asyncio
 import json
+from dataclasses import dataclass, field
 from typing import Any
 
 from workers_tui.server.gate import App, Message, Receive, Scope, Send, answer
@@ -15,6 +17,18 @@ LONGEST = 4 * 1024 * 1024
 """What the SDK reads of a body; longer ones are its to refuse."""
 SESSION = b"mcp-session-id"
 INVALID_REQUEST = -32600
+RESERVED = "_GET_stream"
+"""Under this id the SDK keeps the stream on which it pushes."""
+
+
+@dataclass(eq=False, slots=True)
+class Use:
+    """An id while it is in use."""
+
+    answered: bool = False
+    """Its client has the whole answer, and may use the id again."""
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    """The SDK has put everything of it away."""
 
 
 class RequestIds:
@@ -22,28 +36,47 @@ class RequestIds:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._used: set[tuple[bytes, str]] = set()
+        self._used: dict[tuple[bytes, str], Use] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        session = dict(scope["headers"]).get(SESSION)
-        if scope["method"] != "POST" or session is None:
+        if scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
         read = await _read(receive)
-        request_id = _id_in(read)
-        if request_id is None:
+        if read[-1]["type"] == "http.disconnect":
+            return  # it left in the middle of its request: nobody is there to answer
+        session = dict(scope["headers"]).get(SESSION)
+        request_id = None if session is None else _id_in(read)
+        if session is None or request_id is None:
             await self._app(scope, _again(read, receive), send)
             return
-        # As JSON, because 1 and "1" are two ids.
-        key = (session, json.dumps(request_id))
-        if key in self._used:
+        # As text, because the SDK takes 1 and "1" for one id.
+        key = (session, str(request_id))
+        if not await self._free(key):
             await answer(send, 400, _refusal(request_id))
             return
-        self._used.add(key)
+        use = self._used[key] = Use()
         try:
-            await self._app(scope, _again(read, receive), send)
+            await self._app(scope, _again(read, receive), _watched(send, use))
         finally:
-            self._used.discard(key)
+            del self._used[key]
+            use.over.set()
+
+    async def _free(self, key: tuple[bytes, str]) -> bool:
+        """Whether a session may use an id now; waits for one that was answered a moment ago."""
+        while (use := self._used.get(key)) is not None and use.answered:
+            await use.over.wait()
+        return use is None and key[1] != RESERVED
+
+
+def _watched(send: Send, use: Use) -> Send:
+    """Sends, and notes when the answer is whole."""
+
+    async def watched(message: Message) -> None:
+        use.answered |= message["type"] == "http.response.body" and not message.get("more_body")
+        await send(message)
+
+    return watched
 
 
 async def _read(receive: Receive) -> list[Message]:
