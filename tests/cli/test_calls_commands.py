@@ -17,6 +17,7 @@ from tests.cli.sim_kit import simulator
 from workers_tui.cli import safe
 from workers_tui.cli.budget import amount
 from workers_tui.cli.main import main
+from workers_tui.cli.table import cells
 from workers_tui.cli.words import usd
 from workers_tui.engine.errors import WrongUse
 from workers_tui.home.places import Home
@@ -105,7 +106,7 @@ def test_run_as_json_is_the_contract(run: Run) -> None:
         (["jobs", "--state", "gone"], 2, "there is no state 'gone'"),
         (["budget", "set", "much"], 2, "is no amount"),
         (["budget", "set", "1e999999999"], 2, "between 0 and 1,000,000 dollars"),
-        (["budget", "set", "-1"], 2, "-1"),
+        (["budget", "set", "-1"], 2, "a cap of -1 makes no sense"),
         (["key", "remove", "nobody"], 2, "no key is kept"),
         (["import", "none.jsonl"], 2, "there is no file"),
         (["--config", "none.json", "stats"], 2, "is not there"),
@@ -188,6 +189,22 @@ def test_jobs_are_newest_first_and_shown_in_words(run: Run) -> None:
     shown = good(run("jobs", "show", listed[0]["id"]))
     assert "newer" in shown
     assert "reported" in shown
+
+
+def test_columns_are_straight_whatever_names_stand_in_them(run: Run, home: Home) -> None:
+    long, wide = "a tier with a long name", "日本語の仕事"
+    tiers = {name: {"model": "deepseek/deepseek-v4-flash"} for name in (long, wide)}
+    home.models_json.write_text(json.dumps({"tiers": tiers}))
+    for name in tiers:
+        good(run("run", f"task [[sim: text={name}]]", "--tier", name))
+        good(run("key", "set", name, stdin=b"sk-or-v1-good"))
+    jobs = good(run("jobs")).splitlines()
+    assert len({cells(row[: row.index("task")]) for row in jobs}) == 1
+    keys = [row for row in good(run("key", "list")).splitlines() if "kept;" in row]
+    assert len({cells(row[: row.index("kept;")]) for row in keys}) == 1
+    table = good(run("stats")).splitlines()[3:]
+    assert len(table) == 5
+    assert len({cells(row) for row in table}) == 1
 
 
 def test_an_ended_job_cannot_be_cancelled(run: Run) -> None:

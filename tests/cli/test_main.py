@@ -175,10 +175,11 @@ def test_without_a_terminal_the_dashboard_says_what_to_do(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
-def test_output_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["stats", "savings --csv", "simulate --port 0", "--version"])
+def test_output_that_cannot_be_written_is_one_line(tmp_path: Path, command: str) -> None:
     with Path("/dev/full").open("wb") as full:
         run = subprocess.run(
-            [sys.executable, "-m", "workers_tui", "--home", str(tmp_path / "w"), "stats"],
+            [sys.executable, "-m", "workers_tui", "--home", tmp_path / "w", *command.split()],
             stdout=full,
             stderr=subprocess.PIPE,
             env={"PATH": "/usr/bin", "HOME": str(tmp_path)},

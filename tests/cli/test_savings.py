@@ -273,6 +273,28 @@ def test_without_any_transcript_it_is_said_what_is_missing(program: Program) -> 
     assert " 0 of 0 " not in said
 
 
+def test_tables_without_a_row_are_a_sentence(program: Program) -> None:
+    assert program.text().splitlines() == [
+        "Claude Code's transcripts hold no message yet.",
+        "",
+        "Nothing was delegated yet: there is no saving to show.",
+    ]
+    Tree(program.root).write(line())
+    assert program.text("--since", "2026-06-11").splitlines() == [
+        "From 2026-06-11 on.",
+        "",
+        "Claude Code's transcripts hold no message from this day on.",
+        "",
+        "Nothing was delegated from this day on: there is no saving to show.",
+    ]
+
+
+def test_models_are_not_told_twice(program: Program) -> None:
+    Tree(program.root).write(line())
+    for axis in ("model", "day"):
+        assert program.text("--by", axis).count("claude-opus-4-8") == 1
+
+
 @pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"])
 @pytest.mark.parametrize("since", ["0001-01-01", "1970-01-01", "9999-12-31"])
 def test_any_day_can_be_the_first_that_counts(program: Program, since: str, zone: str) -> None:

@@ -24,7 +24,7 @@ def budget(ctx: click.Context) -> None:
         ctx.exit(ctx.invoke(show, as_json=False))
 
 
-@budget.command("set")
+@budget.command("set", context_settings={"ignore_unknown_options": True})  # -1 is an amount
 @click.argument("usd", metavar="USD|none")
 @click.pass_obj
 def set_(options: Options, usd: str) -> int:

@@ -13,6 +13,7 @@ import click
 
 from workers_tui.cli.common import Options, open_engine, print_json, run_async
 from workers_tui.cli.safe import one_line
+from workers_tui.cli.table import Row, aligned
 from workers_tui.engine.checks.check import Check
 from workers_tui.engine.checks.doctor import check_engine, check_python
 from workers_tui.engine.checks.doctor_claude import check_claude
@@ -96,9 +97,10 @@ def _terminal() -> Check:
 
 def show(checks: list[Check]) -> None:
     """Print a line for each, and below it what mends it."""
-    width = max(len(check.name) for check in checks)
+    rows: list[Row] = []
     for check in checks:
-        sign, said = "ok  " if check.ok else "FAIL", one_line(check.detail)
-        click.echo(f"{sign} {check.name:<{width}}  {said}")
+        sign = "ok  " if check.ok else "FAIL"
+        rows.append((one_line(f"{sign} {check.name}"), one_line(check.detail)))
         if check.fix:
-            click.echo(f"     {'':<{width}}  -> {one_line(check.fix)}")
+            rows.append(("", one_line(f"-> {check.fix}")))
+    click.echo("\n".join(aligned(rows)))

@@ -9,6 +9,7 @@ import click
 
 from workers_tui.cli.common import Options, open_engine, print_json, run_async
 from workers_tui.cli.safe import answer, one_line
+from workers_tui.cli.table import Row, aligned
 from workers_tui.cli.words import cost, first_line, title
 from workers_tui.engine.errors import WorkFailed, WrongUse
 from workers_tui.engine.jobs.job import Job, JobState
@@ -38,20 +39,20 @@ async def _list(options: Options, state: str | None, limit: int, *, as_json: boo
     if as_json:
         print_json({"schema": SCHEMA, "jobs": [job_json(job) for job in found]})
         return 0
-    for job in found:
-        click.echo(row(job))
+    for line in aligned([row(job) for job in found]):
+        click.echo(line)
     if not found:
         click.echo("no jobs")
     return 0
 
 
-def row(job: Job) -> str:
+def row(job: Job) -> Row:
     """One job on a line."""
-    name = job.tier or job.worker or "-"
+    name = one_line(job.tier or job.worker or "-")
     waits = f" for {job.waiting_for.value}" if job.waiting_for else ""
     spent = cost(job.cost) if job.cost else "-"
     when = f"{job.created_at.astimezone():%m-%d %H:%M}"
-    return f"{job.id}  {when}  {job.state.value + waits:<10}  {name:<10}  {spent:<24}  {title(job)}"
+    return (job.id, when, job.state.value + waits, name, spent, title(job))
 
 
 @jobs.command()

@@ -7,6 +7,8 @@ import os
 import click
 
 from workers_tui.cli.common import Options, ask, open_engine, refuse_key_arguments, run_async
+from workers_tui.cli.safe import one_line
+from workers_tui.cli.table import aligned
 from workers_tui.engine.settings.keys import read_keys, save_key
 from workers_tui.home.server_record import rotate_token
 
@@ -54,10 +56,11 @@ async def _list(options: Options) -> int:
     async with open_engine(options, watch=False) as engine:
         kept = read_keys(engine.home)
         providers = engine.providers.all()
-    for one in providers:
-        click.echo(f"{one.name:<16} {_source(one.key_env, one.name in kept, one.loopback)}")
-    for name in sorted(set(kept) - {one.name for one in providers}):
-        click.echo(f"{name:<16} kept; models.json has no such provider")
+    rows = [(one.name, _source(one.key_env, one.name in kept, one.loopback)) for one in providers]
+    strays = sorted(set(kept) - {one.name for one in providers})
+    rows += [(name, "kept; models.json has no such provider") for name in strays]
+    for line in aligned([(one_line(name), source) for name, source in rows]):
+        click.echo(line)
     return 0
 
 

@@ -97,7 +97,9 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         with reader_may_leave():
             try:
-                return super().invoke(ctx)
+                result = super().invoke(ctx)
+                sys.stdout.flush()  # at exit nobody is left to say that it found no room
+                return result
             except click.exceptions.NoArgsIsHelpError as help_:
                 click.echo(help_.format_message())  # a group without its verb: nothing went wrong
                 return 0

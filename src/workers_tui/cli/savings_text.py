@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workers_tui.cli.table import aligned
 from workers_tui.engine.transcripts.job_savings import JobSaving
 from workers_tui.engine.transcripts.number_words import count, money, plural, signed
 from workers_tui.engine.transcripts.savings import Delegated, Figures, Tokens, add_tokens
@@ -17,17 +18,31 @@ WIDEST = 64
 
 def table_lines(report: Report) -> list[str]:
     """What `workers-tui savings` prints."""
-    groups = list(report.groups.items())
-    hidden = len(groups) - MANY_GROUPS
-    shown = groups[-MANY_GROUPS:] if report.by == "day" else _largest(groups)
     lines = [f"From {report.since} on.", ""] if report.since else []
-    lines += _table(report.by, [(_label(report, key), found) for key, found in shown])
-    if hidden > 0:
-        lines.append(f"({hidden} more; all of them with --json or --csv)")
-    lines += ["", *_table("model", list(report.models.items())), ""]
+    lines += [*_own(report), ""]
     if report.workers:
         lines += [*_table("worker", list(report.workers.items())), ""]
     return [*lines, *figure_lines(report), *_notes(report)]
+
+
+def _own(report: Report) -> list[str]:
+    """What Claude did, by what was asked for and by model."""
+    groups = list(report.groups.items())
+    if not groups:
+        return [f"Claude Code's transcripts hold no message{_since(report, ' yet')}."]
+    hidden = len(groups) - MANY_GROUPS
+    shown = groups[-MANY_GROUPS:] if report.by == "day" else _largest(groups)
+    lines = _table(report.by, [(_label(report, key), found) for key, found in shown])
+    if hidden > 0:
+        lines.append(f"({hidden} more; all of them with --json or --csv)")
+    if report.by != "model":
+        lines += ["", *_table("model", list(report.models.items()))]
+    return lines
+
+
+def _since(report: Report, ever: str) -> str:
+    """From when on something is missing."""
+    return " from this day on" if report.since else ever
 
 
 def _largest(groups: list[tuple[str, Tokens]]) -> list[tuple[str, Tokens]]:
@@ -40,15 +55,7 @@ def _label(report: Report, key: str) -> str:
 
 def _table(title: str, groups: list[tuple[str, Tokens]]) -> list[str]:
     rows = [(_short(key) or "(none)", *_cells(found)) for key, found in groups]
-    head = (title, *COLUMNS)
-    widths = [max(len(row[n]) for row in (head, *rows)) for n in range(len(head))]
-    return [
-        "  ".join(
-            cell.ljust(width) if n == 0 else cell.rjust(width)
-            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in (head, *rows)
-    ]
+    return aligned([(title, *COLUMNS), *rows], right=range(1, 1 + len(COLUMNS)))
 
 
 def _short(name: str) -> str:
@@ -83,7 +90,7 @@ def figure_lines(report: Report) -> list[str]:
         requests = [_requests(report.delegated)] if report.delegated.calls else []
         return [*requests, "What delegation saved is not counted with --no-index."]
     if not found.jobs and not found.sessions:
-        return ["Nothing was delegated yet: there is no saving to show."]
+        return [f"Nothing was delegated{_since(report, ' yet')}: there is no saving to show."]
     return [
         _share(found),
         _kept_out(found.kept_out_tokens),

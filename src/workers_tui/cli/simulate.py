@@ -27,10 +27,7 @@ def simulate(port: int, scenario: Path | None) -> None:
             chosen = load_scenario(scenario)
         except (OSError, ValueError, RecursionError, AttributeError) as wrong:
             raise click.UsageError(f"{scenario}: {wrong}") from None
-    try:
-        asyncio.run(_serve(chosen, port))
-    except OSError as wrong:
-        raise click.ClickException(f"port {port}: {wrong.strerror or wrong}") from None
+    asyncio.run(_serve(chosen, port))
 
 
 async def _serve(scenario: Scenario, port: int) -> None:
@@ -39,6 +36,12 @@ async def _serve(scenario: Scenario, port: int) -> None:
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, stop.set)
     simulator = Simulator(scenario)
-    click.echo(f"listening on {await simulator.start(port)}")
-    await stop.wait()
-    await simulator.stop()
+    try:
+        address = await simulator.start(port)
+    except OSError as wrong:
+        raise click.ClickException(f"port {port}: {wrong.strerror or wrong}") from None
+    try:
+        click.echo(f"listening on {address}")
+        await stop.wait()
+    finally:
+        await simulator.stop()

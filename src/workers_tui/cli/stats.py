@@ -7,8 +7,12 @@ from typing import Any
 import click
 
 from workers_tui.cli.common import Options, open_engine, print_json, run_async
+from workers_tui.cli.safe import one_line
+from workers_tui.cli.table import Row, aligned
 from workers_tui.engine.money import said
 from workers_tui.engine.settings.config import ConfigFile
+
+COLUMNS = ("calls", "in", "out", "cost")
 
 
 @click.command()
@@ -29,11 +33,9 @@ async def _stats(options: Options, *, as_json: bool) -> int:
     today = found["today"]
     click.echo(f"{found['day']} ({found['timezone']}), ends {found['resets_at']}")
     click.echo(cap_line(found["budget_usd"], today, known=engine.config.version > 0))
-    click.echo(f"\n{'':<12} {'calls':>7} {'in':>12} {'out':>12} {'cost':>12}")
-    click.echo(_row("today", today))
-    click.echo(_row("all time", found["all_time"]))
-    for name, tier in found["tiers"].items():
-        click.echo(_row(name, tier["all_time"]))
+    tiers = [_row(one_line(name), tier["all_time"]) for name, tier in found["tiers"].items()]
+    rows = [_row("today", today), _row("all time", found["all_time"]), *tiers]
+    click.echo("\n" + "\n".join(aligned([("", *COLUMNS), *rows], right=range(1, 5))))
     bad = found["ledger"]["bad_rows"]
     if bad:
         click.echo(f"\n{bad} lines of {found['ledger']['path']} make no sense; they count nowhere")
@@ -60,8 +62,6 @@ def cap_line(budget: float | None, today: dict[str, Any], *, known: bool = True)
     return f"{spent}, free {said(today['free_usd'])} of {said(budget)}{more}"
 
 
-def _row(name: str, totals: dict[str, Any]) -> str:
-    return (
-        f"{name:<12} {totals['calls']:>7} {totals['in']:>12,} {totals['out']:>12,}"
-        f" {said(totals['cost_usd']):>12}"
-    )
+def _row(name: str, totals: dict[str, Any]) -> Row:
+    numbers = (f"{totals[column]:,}" for column in ("calls", "in", "out"))
+    return (name, *numbers, said(totals["cost_usd"]))

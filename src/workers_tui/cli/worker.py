@@ -10,6 +10,7 @@ import click
 
 from workers_tui.cli.common import ask, refuse_key_arguments
 from workers_tui.cli.safe import one_line
+from workers_tui.cli.table import Row, aligned
 from workers_tui.engine.agents.identities import Identities, Identity, find_root, preset_named
 from workers_tui.engine.agents.presets import PRESETS
 from workers_tui.engine.agents.trial import Trial
@@ -30,8 +31,8 @@ def _identities() -> Identities:
 @worker.command()
 def presets() -> None:
     """Show the providers that a worker can be made for."""
-    for preset in PRESETS:
-        click.echo(f"{preset.name:<11} {preset.title:<34} {preset.base_url}")
+    for line in aligned([(one.name, one.title, one.base_url) for one in PRESETS]):
+        click.echo(line)
 
 
 @worker.command()
@@ -117,15 +118,13 @@ def list_workers() -> None:
     found = _identities().all()
     if not found:
         click.echo("no workers yet; `workers-tui worker presets` lists providers")
-    for identity in found:
-        click.echo(one_line(_row(identity)))
+    for line in aligned([_row(identity) for identity in found]):
+        click.echo(line)
 
 
-def _row(identity: Identity) -> str:
-    return (
-        f"{identity.name:<16} {identity.model or '-':<28} {identity.base_url or '-':<36} "
-        f"{_state(identity)}"
-    )
+def _row(identity: Identity) -> Row:
+    where = (identity.model or "-", identity.base_url or "-")
+    return [one_line(cell) for cell in (identity.name, *where, _state(identity))]
 
 
 def _state(identity: Identity) -> str:

@@ -114,6 +114,18 @@ async def test_a_used_up_key_is_a_failure_with_its_figures(home: Home, tmp_path:
     assert "$0.00 of $0.00 left" in checks["key openrouter"].detail
 
 
+async def test_amounts_are_told_as_everywhere_else(home: Home, tmp_path: Path) -> None:
+    prices = {MODEL: {"input": 0.5, "output": 1.25}}
+    async with (
+        Simulator(scenario_of({"limit": "2.5"})) as provider,
+        engine_with(home, provider.url, tmp_path, daily_budget_usd=3.0, prices=prices) as engine,
+    ):
+        checks = await checks_of(engine)
+    assert checks["settings"].detail.endswith("1 tier, cap $3.00 a day")
+    assert "accepted, $2.50 of $2.50 left" in checks["key openrouter"].detail
+    assert "$0.50 in, $1.25 out per million tokens (models.json)" in checks["tier fast"].detail
+
+
 async def test_a_provider_that_is_not_there_is_named(home: Home, tmp_path: Path) -> None:
     async with engine_with(home, "http://127.0.0.1:9/api/v1", tmp_path) as engine:
         checks = await checks_of(engine)

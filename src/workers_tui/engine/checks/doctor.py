@@ -27,9 +27,10 @@ from workers_tui.engine.errors import (
     WorkersError,
 )
 from workers_tui.engine.files.sandbox import Sandbox
-from workers_tui.engine.money import to_usd
+from workers_tui.engine.money import from_usd, text_usd
 from workers_tui.engine.settings.providers import DEFAULT, Provider
 from workers_tui.engine.settings.settings import Tier
+from workers_tui.engine.transcripts.number_words import plural
 from workers_tui.home.files import read_json
 
 OLDEST_PYTHON = (3, 11)
@@ -63,9 +64,9 @@ def _settings(engine: Engine) -> Check:
     config = engine.config
     if config.error:
         return Check("settings", ok=False, detail=config.error, fix=f"mend {config.path}")
-    said = "; ".join(config.warnings) or f"{len(config.settings.tiers)} tiers"
+    said = "; ".join(config.warnings) or plural(len(config.settings.tiers), "tier")
     cap = config.settings.daily_budget_usd
-    limit = f"cap ${cap} a day" if cap is not None else "no cap"
+    limit = f"cap {text_usd(from_usd(cap))} a day" if cap is not None else "no cap"
     return Check("settings", ok=True, detail=f"{config.path}: {said}, {limit}")
 
 
@@ -132,7 +133,7 @@ async def _key(engine: Engine, provider: Provider) -> Check:
     if usage is None or usage.limit_pico is None:
         return Check(name, ok=True, detail="accepted, no limit of its own")
     left = usage.remaining_pico or 0
-    detail = f"accepted, ${to_usd(left):.2f} of ${to_usd(usage.limit_pico):.2f} left"
+    detail = f"accepted, {text_usd(left)} of {text_usd(usage.limit_pico)} left"
     fix = None if left > 0 else "raise the key's limit where it was made, or use another key"
     return Check(name, left > 0, detail, fix)
 
@@ -159,7 +160,8 @@ async def _tier(engine: Engine, name: str, tier: Tier) -> Check:
             f"{tier.model}: nobody knows its price",
             f"add {tier.model} to prices in models.json, or set budget_mode to soft",
         )
-    said = f"{tier.model} ${price.input:.3g} in, ${price.output:.3g} out per million tokens"
+    into, out = (text_usd(from_usd(one)) for one in (price.input, price.output))
+    said = f"{tier.model} {into} in, {out} out per million tokens"
     return Check(title, ok=True, detail=f"{said} ({price.source})")
 
 
