@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ from workers_tui.engine.errors import (
     UnknownTier,
     WrongUse,
 )
+from workers_tui.engine.jobs import job_rows
 from workers_tui.engine.jobs.job import CallRequest, Job, JobState, WaitingFor
 from workers_tui.engine.money import CostSource, from_usd
 from workers_tui.home.places import Home
@@ -107,6 +109,24 @@ async def test_one_bad_job_stops_the_whole_batch_before_it_begins(home: Home) ->
         with pytest.raises(UnknownTier):
             await engine.delegate_batch([ASK, CallRequest("x", tier="none")], origin())
         assert (await engine.list_jobs(), provider.requests) == ([], [])
+
+
+async def test_a_batch_that_the_store_takes_in_part_only_is_none(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with engine_over(home) as (engine, provider):
+        insert, taken = job_rows.insert, iter([True, True])
+
+        def two(conn: sqlite3.Connection, job: Job) -> int:
+            if not next(taken, False):
+                raise sqlite3.OperationalError("database or disk is full")
+            return insert(conn, job)
+
+        monkeypatch.setattr(job_rows, "insert", two)
+        with pytest.raises(StoreUnusable):
+            await engine.delegate_batch([ASK] * 3, origin())
+        await engine.drain("the test ends")
+        assert (await engine.list_jobs(), provider.bodies) == ([], [])
 
 
 async def test_broken_settings_at_the_start_stop_every_call_and_say_the_line(home: Home) -> None:
@@ -618,6 +638,41 @@ async def test_closing_cancels_what_runs_and_settles_it(home: Home) -> None:
         assert ended.state is JobState.CANCELLED
         assert ended.cost is not None
         assert (await spent(engine))[1] == 0
+
+
+async def begun_and_left(engine: Engine, turns: int) -> asyncio.Task[list[Job]]:
+    """A batch that is being put down, some turns of the loop ago."""
+    asking = asyncio.create_task(engine.delegate_batch([ASK, ASK], origin()))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    return asking
+
+
+async def test_a_caller_that_leaves_at_any_moment_leaves_no_job_that_nobody_runs(
+    home: Home,
+) -> None:
+    async with engine_over(home) as (engine, _):
+        for turns in range(1, 30):
+            asking = await begun_and_left(engine, turns)
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+        async with asyncio.timeout(20):
+            await engine.drain("the test ends")
+        states = [job.state for job in await engine.list_jobs()]
+        assert states == [JobState.DONE] * 58
+
+
+@pytest.mark.parametrize("turns", range(1, 20, 3))
+async def test_a_call_that_is_put_down_while_the_engine_closes_is_cancelled_like_the_others(
+    home: Home, turns: int
+) -> None:
+    async with engine_over(home) as (engine, _):
+        asking = await begun_and_left(engine, turns)
+    assert len(await asking) == 2
+    async with engine_over(home) as (engine, _):
+        states = {job.state for job in await engine.list_jobs()}
+    assert states <= {JobState.CANCELLED, JobState.DONE}
+    assert states
 
 
 async def test_draining_lets_what_runs_end(home: Home) -> None:

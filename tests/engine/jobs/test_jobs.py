@@ -62,6 +62,18 @@ async def test_an_id_that_is_taken_is_never_given_twice(
     assert [(await money.jobs.create(job())).id for _ in range(2)] == ["aaaaa", "bbbbb"]
 
 
+async def test_a_job_whose_asker_leaves_while_it_is_put_down_does_not_stay_queued(
+    money: Money,
+) -> None:
+    asking = asyncio.create_task(money.jobs.create(job()))
+    await asyncio.sleep(0)  # the row is on its way
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    await money.store.write(lambda _conn: None)  # behind everything that was asked for before
+    (left,) = await money.jobs.find()
+    assert (left.state, left.error) == (JobState.CANCELLED, "cancelled before it began")
+
+
 async def test_every_field_survives_the_table(money: Money) -> None:
     made = await money.jobs.create(
         job(

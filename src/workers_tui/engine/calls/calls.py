@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 
 from workers_tui.engine.calls.call_flow import run_call
@@ -41,9 +42,7 @@ class Calls(Runs):
         if not 1 <= len(requests) <= BATCH:
             raise WrongUse(f"a batch takes 1 to {BATCH} jobs, not {len(requests)}")
         self.refuse_closed()
-        await self._parts.config.refresh()
-        checked = [self._checked(request) for request in requests]
-        return [await self._start(request, origin, parent) for request in checked]
+        return await self.whole(self._start(requests, origin, parent))
 
     async def again(self, job: Job, tier: str | None) -> Job:
         """Start a call once more as it was asked for."""
@@ -66,38 +65,52 @@ class Calls(Runs):
         clean = request.task.encode("utf-8", "replace").decode()
         return replace(request, task=clean)
 
-    async def _start(self, request: CallRequest, origin: Origin, parent: str | None) -> Job:
+    async def _start(
+        self, requests: Sequence[CallRequest], origin: Origin, parent: str | None
+    ) -> list[Job]:
         parts = self._parts
-        ahead = self._read_ahead(request, origin)
-        job = await parts.jobs.create(
-            Job(
-                id="",
-                kind=JobKind.CALL,
-                state=JobState.QUEUED,
-                task=request.task,
-                created_at=parts.clock.now(),
-                engine=parts.id,
-                tier=None if request.tier == "auto" else request.tier,
-                project=origin.project,
-                session=origin.session,
-                tool_use_id=origin.tool_use_id,
-                client=origin.client,
-                files=request.files,
-                write_to=request.write_to,
-                max_tokens=request.max_tokens,
-                parent=parent,
-            )
-        )
-        parts.board.hurry(job.id, BEGINNING)
-        run = Running(job.id, request, origin, ahead)
-        self.begin(run, run_call(parts, run))
-        return job
+        await parts.config.refresh()
+        checked = [self._checked(request) for request in requests]
+        ahead = self._read_ahead(checked, origin)
+        try:
+            jobs = await parts.jobs.create_all([self._job(one, origin, parent) for one in checked])
+        except BaseException:
+            for task in ahead:
+                task.cancel()
+            raise
+        for job, request, material in zip_longest(jobs, checked, ahead):
+            parts.board.hurry(job.id, BEGINNING)
+            run = Running(job.id, request, origin, material)
+            self.begin(run, run_call(parts, run))
+        return jobs
 
-    def _read_ahead(self, request: CallRequest, origin: Origin) -> asyncio.Task[Material] | None:
-        """Begin to read for a call that starts at once; what goes wrong is the call's to say."""
+    def _job(self, request: CallRequest, origin: Origin, parent: str | None) -> Job:
+        return Job(
+            id="",
+            kind=JobKind.CALL,
+            state=JobState.QUEUED,
+            task=request.task,
+            created_at=self._parts.clock.now(),
+            engine=self._parts.id,
+            tier=None if request.tier == "auto" else request.tier,
+            project=origin.project,
+            session=origin.session,
+            tool_use_id=origin.tool_use_id,
+            client=origin.client,
+            files=request.files,
+            write_to=request.write_to,
+            max_tokens=request.max_tokens,
+            parent=parent,
+        )
+
+    def _read_ahead(
+        self, requests: Sequence[CallRequest], origin: Origin
+    ) -> list[asyncio.Task[Material]]:
+        """Begin to read for calls that start at once; what goes wrong is the call's to say."""
+        return [self._reading(one, origin) for one in requests[: self._parts.queue.room]]
+
+    def _reading(self, request: CallRequest, origin: Origin) -> asyncio.Task[Material]:
         parts = self._parts
-        if not parts.queue.free:
-            return None
         work = gather(parts, choices(parts, request.tier), request, origin)
         ahead = asyncio.get_running_loop().create_task(work, context=contextvars.Context())
         ahead.add_done_callback(lambda task: task.cancelled() or task.exception())

@@ -28,9 +28,11 @@ class FairQueue:
         return self._taken
 
     @property
-    def free(self) -> bool:
-        """Who comes now starts at once."""
-        return not self.paused and not self._lines and self._taken < self._places()
+    def room(self) -> int:
+        """How many who come now start at once."""
+        if self.paused or self._lines:
+            return 0
+        return max(0, self._places() - self._taken)
 
     @property
     def waiting(self) -> int:

@@ -11,7 +11,7 @@ import contextvars
 import logging
 from collections import OrderedDict
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 from workers_tui.engine.calls.parts import Parts
 from workers_tui.engine.calls.running import Running
@@ -28,6 +28,8 @@ from workers_tui.engine.jobs.job import JobState
 
 log = logging.getLogger(__name__)
 
+Started = TypeVar("Started")
+
 
 class Runs:
     """What runs here, and what ended lately."""
@@ -43,6 +45,7 @@ class Runs:
         self._parts = parts
         self._runs: dict[str, Running] = {}
         self._ended: OrderedDict[str, Running] = OrderedDict()
+        self._starting: set[asyncio.Task[Any]] = set()
         self.closed: str | None = None
         """Why no new ones are taken."""
 
@@ -50,6 +53,13 @@ class Runs:
         """Raise PolicyRefused when no new ones are taken."""
         if self.closed is not None:
             raise PolicyRefused(f"no new {self.kind} are taken: {self.closed}")
+
+    async def whole(self, start: Coroutine[Any, Any, Started]) -> Started:
+        """Go through with a start though its caller leaves: a part of one is a job nobody runs."""
+        task = asyncio.get_running_loop().create_task(start, context=contextvars.Context())
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
+        return await asyncio.shield(task)
 
     def begin(self, run: Running, work: Coroutine[Any, Any, None]) -> None:
         """Let a run live as a task that inherits nothing from the tool that asked for it."""
@@ -129,14 +139,21 @@ class Runs:
     async def drain(self, reason: str) -> None:
         """Take nothing new and wait until what runs has ended."""
         self.closed = reason
+        await self._started()
         await asyncio.gather(*(run.finished.wait() for run in self.live))
 
     async def close(self, by: str) -> None:
         """Take nothing new and cancel what runs."""
         self.closed = self.closed or by
+        await self._started()
         for run in self.live:
             run.cancel(by)
         await asyncio.gather(*(run.finished.wait() for run in self.live))
+
+    async def _started(self) -> None:
+        """Until what was being started is a run like any other, or came to nothing."""
+        if self._starting:
+            await asyncio.wait(set(self._starting))
 
 
 def bare(failure: WorkersError) -> WorkersError:

@@ -7,13 +7,14 @@ with its own rows. Nothing is shown here; that follows the commit.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from workers_tui.engine.clock import Clock
 from workers_tui.engine.errors import UnknownJob
 from workers_tui.engine.jobs import job_rows
-from workers_tui.engine.jobs.job import ENDED, Job
+from workers_tui.engine.jobs.job import ENDED, Job, JobState
 from workers_tui.engine.jobs.job_steps import advance, correct
 
 
@@ -55,3 +56,11 @@ class JobChange:
             job_rows.drop_cancels(conn, [self.job_id])
         self.number, self.new = job_rows.update(conn, new), new
         return new
+
+
+def end_unbegun(conn: sqlite3.Connection, jobs: Iterable[Job], now: datetime) -> None:
+    """End jobs that were put down and never begun."""
+    end = {"state": JobState.CANCELLED, "error": "cancelled before it began"}
+    for job in jobs:
+        if job_rows.get(conn, job.id) is not None:
+            job_rows.update(conn, advance(job, end, now))

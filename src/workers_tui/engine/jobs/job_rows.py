@@ -112,6 +112,11 @@ def insert(conn: sqlite3.Connection, job: Job) -> int:
     return change
 
 
+def insert_all(conn: sqlite3.Connection, jobs: Iterable[Job]) -> list[int]:
+    """Add several jobs; return their change numbers. Raises sqlite3.IntegrityError."""
+    return [insert(conn, job) for job in jobs]
+
+
 def update(conn: sqlite3.Connection, job: Job) -> int:
     """Replace a job's row; return its change number."""
     change = _next_change(conn)

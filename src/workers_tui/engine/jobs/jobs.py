@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -22,7 +22,7 @@ from workers_tui.engine.clock import Clock
 from workers_tui.engine.errors import StoreError, UnknownJob, WrongUse
 from workers_tui.engine.jobs import job_rows
 from workers_tui.engine.jobs.job import AT_HAND, LIVE, Job, JobKind, JobState
-from workers_tui.engine.jobs.job_change import JobChange
+from workers_tui.engine.jobs.job_change import JobChange, end_unbegun
 from workers_tui.engine.jobs.job_rows import Filter
 from workers_tui.engine.jobs.job_steps import new_id, plain_id, states_of, unknown_id
 from workers_tui.engine.jobs.result_sweep import ResultSweep
@@ -68,18 +68,35 @@ class Jobs:
 
     async def create(self, job: Job) -> Job:
         """Add a job. It gets an id, this engine and a result path where it has none."""
+        (made,) = await self.create_all([job])
+        return made
+
+    async def create_all(self, jobs: Sequence[Job]) -> list[Job]:
+        """Add several jobs, all or none."""
         self.sweeping.now_and_then()
-        given = job.id
+        given = next((job.id for job in jobs if job.id), None)
         while True:
-            fresh = job_rows.clean(self._complete(replace(job, id=given or new_id())))
+            fresh = [
+                job_rows.clean(self._complete(replace(job, id=job.id or new_id()))) for job in jobs
+            ]
             try:
-                change = await self._store.write(partial(job_rows.insert, job=fresh), durable=False)
+                changes = await self._insert(fresh)
             except sqlite3.IntegrityError:
-                if given:
+                if given is not None:
                     raise WrongUse(f"there is a job {given} already") from None
-                continue  # one in 33 million: the id is taken
-            self._put(fresh, change)
+                continue  # one in 33 million: an id is taken
+            for made, change in zip(fresh, changes, strict=True):
+                self._put(made, change)
             return fresh
+
+    async def _insert(self, fresh: list[Job]) -> list[int]:
+        """Their change numbers."""
+        try:
+            return await self._store.write(partial(job_rows.insert_all, jobs=fresh), durable=False)
+        except asyncio.CancelledError:
+            # The rows may be written all the same: whoever asked has gone, and nobody runs them.
+            self._store.post(partial(end_unbegun, jobs=fresh, now=self._clock.now()))
+            raise
 
     async def change(self, job_id: str, **changes: Any) -> Job:
         """Commit changes of a job and show them; return the new value.
