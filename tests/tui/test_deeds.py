@@ -69,7 +69,7 @@ async def test_what_happens_while_a_screen_opens_and_closes_is_no_error(
         showing.cancel()
 
 
-@pytest.mark.parametrize("turns", range(0, 40, 2))
+@pytest.mark.parametrize("turns", range(0, 40, 3))
 async def test_a_text_that_comes_while_its_screen_closes_is_no_error(
     desk: Open, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, turns: int
 ) -> None:
