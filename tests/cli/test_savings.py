@@ -289,6 +289,26 @@ def test_tables_without_a_row_are_a_sentence(program: Program) -> None:
     ]
 
 
+def test_a_directory_that_is_none_of_claude_codes_is_not_counted_in_silence(
+    program: Program, tmp_path: Path
+) -> None:
+    tree = Tree(tmp_path / "one")
+    tree.write(line())
+    wrong = program.run("--claude-dir", str(tree.path().parent), "--json")
+    assert json.loads(wrong.stdout)["manager"]["messages"] == 0
+    assert wrong.stderr == f"note: {tree.path().parent} has no `projects` in it, so no transcripts\n"
+    for right in (tree.root, tree.root / "projects"):
+        done = program.run("--claude-dir", str(right), "--json")
+        assert (json.loads(done.stdout)["manager"]["messages"], done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("shapes", [("--json", "--csv"), ("--csv", "--explain")])
+def test_two_shapes_of_one_answer_are_wrong_use(program: Program, shapes: tuple[str, ...]) -> None:
+    done = program.run(*shapes)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"workers-tui: {' and '.join(shapes)} are shapes of one answer")
+
+
 def test_models_are_not_told_twice(program: Program) -> None:
     Tree(program.root).write(line())
     for axis in ("model", "day"):

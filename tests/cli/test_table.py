@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from workers_tui.cli.table import aligned, cells
 
-
 TEXTS = {
     "plain": 5,
     "日本語": 6,

@@ -66,6 +66,9 @@ def savings(
     **shape: bool,
 ) -> None:
     """Show what delegation saved, from Claude Code's transcripts and our own ledger."""
+    chosen = [f"--{name.removeprefix('as_')}" for name, wanted in shape.items() if wanted]
+    if len(chosen) > 1:
+        raise WrongUse(f"{' and '.join(chosen)} are shapes of one answer: choose one of them")
     gc.disable()  # nothing here makes cycles, and looking for them takes a tenth of the time
     root = workers_root or Path(
         os.environ.get("CLAUDE_WORKERS_ROOT") or Path.home() / ".claude-workers"
@@ -76,11 +79,20 @@ def savings(
             raise WrongUse(
                 f"there is no directory {directory}, and there never was one that we read"
             )
+    _note_strangers(claude_dirs)
     sources = find_sources(os.environ, claude_dirs=claude_dirs, workers_root=root)
     gathered = gather_without_index if no_index else _gathered
     report = gathered(home, sources, by=by, since=since, config=options.config, workers_root=root)
     _print(report, **shape)
     gc.freeze()  # nor need the interpreter look for any at its end
+
+
+def _note_strangers(claude_dirs: Sequence[Path]) -> None:
+    """Say which directories hold no transcripts: a wrong one would count as nothing in silence."""
+    for directory in claude_dirs:
+        has = (directory / "projects").is_dir() or directory.name == "projects"
+        if directory.is_dir() and not has:
+            click.echo(f"note: {directory} has no `projects` in it, so no transcripts", err=True)
 
 
 def _gathered(home: Home, sources: Sequence[Source], **wanted: Any) -> Report:
