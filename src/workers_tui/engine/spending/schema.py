@@ -5,7 +5,7 @@ from __future__ import annotations
 from workers_tui.engine.jobs import job_rows
 from workers_tui.engine.spending import holds, ledger_rows
 from workers_tui.engine.store import facts
-from workers_tui.engine.store.store import Migration
+from workers_tui.engine.store.store_file import Migration
 
 STORE_MIGRATIONS: tuple[Migration, ...] = (
     *facts.MIGRATIONS,
