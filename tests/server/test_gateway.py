@@ -465,6 +465,127 @@ async def test_an_answer_without_a_reason_to_stop_is_booked_and_passes(calling: 
         assert (billed.status, billed.cost.source) == ("incomplete", CostSource.ESTIMATED)
 
 
+MESSAGE = {
+    "type": "message",
+    "model": MODEL,
+    "content": [{"type": "text", "text": "hi"}],
+    "stop_reason": "end_turn",
+    "usage": {"input_tokens": 1000, "output_tokens": 10},
+}
+START = {"type": "message_start", "message": {**MESSAGE, "content": [], "stop_reason": None}}
+DELTA = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": MESSAGE["usage"]}
+STREAM = "".join(
+    f"event: {one['type']}\ndata: {json.dumps(one)}\n\n"
+    for one in (START, DELTA, {"type": "message_stop"})
+).encode()
+
+
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/octet-stream", "text/json"])
+@pytest.mark.parametrize("answer", [STREAM, json.dumps(MESSAGE).encode()], ids=["events", "json"])
+async def test_an_answer_is_known_by_what_it_says_whatever_it_calls_itself(
+    calling: Calling, kind: str | None, answer: bytes
+) -> None:
+    async with calling() as caller:
+        answering(caller, 200, [] if kind is None else [("content-type", kind)], answer)
+        reply = await caller.post()
+        assert (reply.status_code, reply.content) == (200, answer)
+        (billed,) = caller.billed
+        assert (billed.usage.input, billed.usage.output, billed.status) == (1000, 10, "ok")
+
+
+async def test_a_stream_may_come_under_any_status_of_success(calling: Calling) -> None:
+    async with calling() as caller:
+        answering(caller, 201, [("content-type", "text/event-stream")], STREAM)
+        assert (await caller.post()).content == STREAM
+        assert caller.billed[0].status == "ok"
+
+
+@pytest.mark.parametrize("body", [b"", json.dumps(MESSAGE).encode()[:60]])
+async def test_a_message_that_is_not_whole_is_an_estimate(calling: Calling, body: bytes) -> None:
+    async with calling() as caller:
+        answering(caller, 200, [JSON_TYPE], body)
+        reply = await caller.post(stream=False)
+        assert reply.status_code == 502
+        (billed,) = caller.billed
+        assert (billed.status, billed.cost.source) == ("broken", CostSource.ESTIMATED)
+        assert (await caller.one.engine.budget.refresh()).held_pico == 0
+
+
+async def test_an_output_that_was_never_counted_is_an_estimate(calling: Calling) -> None:
+    scenario = scripted(rule({}, say("word " * 100), usage_style="start-only"))
+    async with calling(scenario) as caller:
+        await caller.post()
+        (billed,) = caller.billed
+        assert (billed.status, billed.cost.source) == ("ok", CostSource.ESTIMATED)
+        assert billed.usage.output == 125
+
+
+async def test_what_an_error_says_was_used_is_booked(calling: Calling) -> None:
+    async with calling() as caller:
+        said = {"type": "error", "error": {"message": "no"}, "usage": MESSAGE["usage"]}
+        answering(caller, 200, [JSON_TYPE], json.dumps(said).encode())
+        reply = await caller.post(stream=False)
+        assert (reply.status_code, reply.json()["error"]["message"]) == (400, "no")
+        assert (caller.billed[0].status, caller.billed[0].usage.input) == ("failed", 1000)
+
+
+class Cut(httpx.AsyncByteStream):
+    """A body that breaks off, or that stalls once the caller is to leave."""
+
+    def __init__(self, *, stall: bool = False) -> None:
+        self.stall = stall
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield b'{"error": {"mess'
+        if self.stall:
+            await asyncio.Event().wait()
+        raise httpx.ReadError("gone")
+
+
+class CutRefusal(httpx.AsyncBaseTransport):
+    """A provider that refuses, and does not come to the end of its words."""
+
+    def __init__(self, status: int, body: Cut) -> None:
+        self.status, self.body = status, body
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        await request.aread()
+        return httpx.Response(self.status, headers=[JSON_TYPE], stream=self.body)
+
+
+@pytest.mark.parametrize("status", [400, 401, 429, 529])
+async def test_a_refusal_costs_nothing_though_its_words_break_off(
+    calling: Calling, status: int
+) -> None:
+    async with calling() as caller:
+        caller.one.engine.agents.clients._transport = CutRefusal(status, Cut())
+        reply = await caller.post()
+        assert (reply.status_code, reply.json()["type"]) == (status, "error")
+        assert str(status) in reply.json()["error"]["message"]
+        assert caller.billed == []
+        spend = await caller.one.engine.budget.refresh()
+        assert (spend.held_pico, spend.spent_pico) == (0, 0)
+
+
+async def test_a_refusal_costs_nothing_though_the_agent_leaves_before_its_end(
+    calling: Calling,
+) -> None:
+    async with calling() as caller:
+        caller.one.engine.agents.clients._transport = CutRefusal(429, Cut(stall=True))
+        with pytest.raises(httpx.ReadTimeout):
+            await caller.client.post("/v1/messages", json=caller.body(), timeout=0.3)
+        await caller.account.idle.wait()
+        assert caller.billed == []
+        assert (await caller.one.engine.budget.refresh()).held_pico == 0
+
+
+async def test_a_status_that_there_is_not_is_told_as_a_failure_on_the_way(calling: Calling) -> None:
+    async with calling() as caller:
+        answering(caller, 600, [JSON_TYPE], b'{"error": {"message": "odd"}}')
+        reply = await caller.post()
+        assert (reply.status_code, reply.json()["error"]["message"]) == (502, "odd")
+
+
 @pytest.mark.parametrize("body", [b"<html>hello</html>", b"[" * 50_000, b"[]", b'{"ok": true}'])
 async def test_a_count_that_is_none_is_estimated(calling: Calling, body: bytes) -> None:
     async with calling() as caller:

@@ -28,6 +28,11 @@ NOT_SENT_BACK = frozenset(
 )  # fmt: skip
 
 
+HIGHEST = 599
+"""The last status that a server can send on."""
+REFUSAL_WAIT = 10.0
+"""Seconds for the words of a refusal."""
+
 T = TypeVar("T")
 
 
@@ -91,7 +96,10 @@ class Passage:
         return Broken(why)
 
     def _broken(self, wrong: httpx.HTTPError) -> Broken:
-        why = f"{self._host} broke off ({type(wrong).__name__})"
+        return self._cut(f"({type(wrong).__name__})")
+
+    def _cut(self, how: str = "in the middle of the answer") -> Broken:
+        why = f"{self._host} broke off {how}"
         self._meter.account.trouble = why
         return Broken(why)
 
@@ -100,14 +108,12 @@ class Passage:
         generation = response.headers.get("x-generation-id")
         await self._meter.note_generation(generation)
         media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if response.status_code == 200 and media == "text/event-stream":
-            await self._streamed(response)
-            return
-        body = await self._unless_gone(self._read(response))
         if response.status_code >= 400:
-            await self._refused(response, media, body)
+            await self._refused(response, media)
+        elif response.is_success and media == "text/event-stream":
+            await self._streamed(response)
         else:
-            await self._whole(response, media, body)
+            await self._whole(response, media, await self._unless_gone(self._read(response)))
 
     async def _read(self, response: httpx.Response) -> bytes:
         try:
@@ -157,33 +163,52 @@ class Passage:
                 return
             except TimeoutError:
                 raise Stalled from None
+            reading.feed(raw)  # first, for it came, whether or not the client takes it
             await self._exchange.piece(raw)
-            reading.feed(raw)
             if reading.progress != moved:
                 moved, deadline = reading.progress, loop.time() + self._idle
 
-    async def _refused(self, response: httpx.Response, media: str, body: bytes) -> None:
-        status = response.status_code
+    async def _refused(self, response: httpx.Response, media: str) -> None:
+        """A refusal: its status has said so, however much of its words comes."""
+        body, status = b"", response.status_code
+        with contextlib.suppress(ClientGone):
+            body = await self._unless_gone(self._said(response))
         words = page_words(self._host, status, media, body)
         await self._meter.refused(status, words)
         back = sent_back(response)
-        if media != "application/json":
+        if media != "application/json" or not body:
             body, back = error_body("api_error", words), [JSON]
-        await self._exchange.answer(status, body, back)
+        await self._exchange.answer(status if status <= HIGHEST else 502, body, back)
+
+    async def _said(self, response: httpx.Response) -> bytes:
+        """The whole words of a refusal, or none."""
+        with contextlib.suppress(TimeoutError, httpx.HTTPError):
+            async with asyncio.timeout(min(REFUSAL_WAIT, self._whole_limit)):
+                return await response.aread()
+        return b""
 
     async def _whole(self, response: httpx.Response, media: str, body: bytes) -> None:
         """An answer that was not streamed, or an error in the clothes of one."""
         reading = self._meter.reading
         reading.whole(body)
         passed = reading.passed()
-        if media != "application/json" or passed.error or not (passed.stop_reason or passed.usage):
-            words = passed.error or page_words(self._host, response.status_code, media, body)
-            self._meter.account.trouble = words
-            await self._meter.release(words)
-            await self._exchange.refuse(400, "invalid_request_error", words)
+        if not (passed.stop_reason or passed.usage or passed.blocks):
+            await self._no_answer(response, media, body)
             return
         await asyncio.shield(self._meter.settle())
-        await self._exchange.answer(200, body, sent_back(response))
+        if passed.error and not passed.blocks:
+            await self._exchange.refuse(400, "invalid_request_error", passed.error)
+        else:
+            await self._exchange.answer(200, body, sent_back(response))
+
+    async def _no_answer(self, response: httpx.Response, media: str, body: bytes) -> None:
+        """A page or an error costs nothing; a message that was cut off may cost all of it."""
+        error, status = self._meter.reading.passed().error, response.status_code
+        if status == 200 and media == "application/json" and not (error or is_json(body)):
+            raise self._cut()
+        words = error or page_words(self._host, status, media, body)
+        await self._meter.release(words)
+        await self._exchange.refuse(400, "invalid_request_error", words)
 
 
 class NotReached(Exception):
@@ -202,6 +227,15 @@ def sent_back(response: httpx.Response) -> list[tuple[bytes, bytes]]:
     """The provider's headers, byte for byte, without those of the connection."""
     raw = response.headers.raw
     return [one for one in raw if one[0].lower().decode("latin-1") not in NOT_SENT_BACK]
+
+
+def is_json(body: bytes) -> bool:
+    """Whether a body is whole as far as JSON goes."""
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def page_words(host: str, status: int, media: str, body: bytes) -> str:

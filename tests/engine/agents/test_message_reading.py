@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers_tui.engine.agents.message_reading import EventCutter, MessageReading, Passed, guess
+from workers_tui.engine.agents.message_reading import (
+    LONGEST_LINE,
+    EventCutter,
+    MessageReading,
+    Passed,
+    guess,
+)
 from workers_tui.engine.usage import Usage
 
 FULL = {
@@ -165,3 +172,51 @@ def test_a_served_model_that_cannot_be_one_is_not_taken(name: object) -> None:
     reading = MessageReading()
     reading.whole(json.dumps({"model": name, "content": [], "stop_reason": "end_turn"}).encode())
     assert reading.passed().model is None
+
+
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    floats = {name: float(count) for name, count in FULL.items()}
+    assert read(stream(floats, floats)).usage == WANTED
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "counted"),
+    [
+        (FULL, FULL, True),
+        ({**FULL, "output_tokens": 1}, {"output_tokens": 7}, True),
+        (None, FULL, True),
+        ({**FULL, "output_tokens": 1}, None, False),
+        ({**FULL, "output_tokens": 1}, {"output_tokens": "7"}, False),
+        ({"output_tokens": 1}, {"input_tokens": 0, "output_tokens": 7}, False),
+        (None, None, False),
+    ],
+)
+def test_an_output_counts_that_was_told_at_its_end(start: Any, end: Any, counted: bool) -> None:
+    assert read(stream(start, end)).counted is counted
+
+
+def test_a_cost_told_twice_counts_as_the_larger() -> None:
+    passed = read(stream({**FULL, "cost": 0.5}, {**FULL, "cost": 0.25}))
+    assert passed.cost_usd == Decimal("0.5")
+
+
+def test_a_stream_that_came_in_one_piece_is_read() -> None:
+    reading = MessageReading()
+    reading.whole(stream({**FULL, "output_tokens": 1}, FULL))
+    passed = reading.passed()
+    assert (passed.usage, passed.complete, passed.stop_reason) == (WANTED, True, "end_turn")
+
+
+def test_an_error_may_tell_what_was_used() -> None:
+    reading = MessageReading()
+    reading.whole(json.dumps({"type": "error", "error": {"message": "no"}, "usage": FULL}).encode())
+    assert (reading.passed().error, reading.passed().usage) == ("no", WANTED)
+
+
+def test_a_line_without_end_is_let_go_and_the_next_is_read() -> None:
+    cutter = EventCutter()
+    piece = b"x" * 65_536
+    for _ in range(2 + LONGEST_LINE // len(piece)):
+        assert list(cutter.feed(piece)) == []
+    assert sum(map(len, cutter._line)) <= LONGEST_LINE
+    assert list(cutter.feed(b"\n\ndata: 1\n\n")) == [b"1"]

@@ -30,22 +30,28 @@ class EventCutter:
     """Cuts a byte stream into the data of its events; only \\n, \\r and \\r\\n end a line."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._line: list[bytes] = []
+        """The parts of a line that has not ended: joined once, however many they are."""
+        self._held = b""
         self._data: list[bytes] = []
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
         """The data of each event that these bytes complete."""
-        text = self._rest + raw
-        held = b"\r" if text.endswith(b"\r") else b""  # a \n may follow
-        lines = text[: len(text) - len(held)].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        *whole, rest = lines.split(b"\n")
-        self._rest = rest[-LONGEST_LINE:] + held
-        for line in whole:
+        text = self._held + raw
+        self._held = b"\r" if text.endswith(b"\r") else b""  # a \n may follow
+        text = text.removesuffix(self._held).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *ends, rest = text.split(b"\n")
+        for end in ends:
+            line = b"".join([*self._line, end])
+            self._line = []
             if line.startswith(b"data:"):
                 self._data.append(line[5:].removeprefix(b" "))
             elif not line and self._data:
                 yield b"\n".join(self._data)
                 self._data = []
+        self._line.append(rest)
+        if sum(map(len, self._line)) > LONGEST_LINE:
+            self._line = []  # what is left of it is no event
 
     def end(self) -> Iterator[bytes]:
         """The data of an event that no blank line followed."""
@@ -66,6 +72,8 @@ class Passed:
     """The provider's words when it failed in mid-answer."""
     complete: bool
     """The answer came to its proper end."""
+    counted: bool
+    """The provider told its prompt, and its output when that was whole."""
     chars: int
     """Characters of text, thinking and tool input."""
     blocks: int
@@ -83,6 +91,7 @@ class MessageReading:
         self._stop: str | None = None
         self._error: str | None = None
         self._complete = False
+        self._output_counted = False
         self._chars = 0
         self._blocks = 0
         self.progress = 0
@@ -99,12 +108,18 @@ class MessageReading:
             self._event(data)
 
     def whole(self, raw: bytes) -> None:
-        """Take a body that was not streamed."""
+        """Take a body that was not streamed, or a stream that came in one piece."""
         body = _object(raw)
+        if not body:
+            self.feed(raw)
+            self.end()
+            return
         if body.get("type") == "error" or ("error" in body and "content" not in body):
             self._error = error_words(body)
+            self._take_last(body.get("usage"))
             return
         self._message(body)
+        self._take_last(body.get("usage"))
         content = body.get("content")
         for block in content if isinstance(content, list) else ():
             self._blocks += 1
@@ -113,13 +128,15 @@ class MessageReading:
 
     def passed(self) -> Passed:
         """What is known so far."""
+        usage = self._usage()
         return Passed(
             self._model,
-            self._usage(),
+            usage,
             self._cost,
             self._stop,
             self._error,
             self._complete,
+            self._output_counted and usage is not None and usage.input > 0,
             self._chars,
             self._blocks,
         )
@@ -140,7 +157,7 @@ class MessageReading:
             self._chars += _size(_dict(event.get("delta")))
         elif kind == "message_delta":
             self._stop = _text(_dict(event.get("delta")).get("stop_reason")) or self._stop
-            self._take(event.get("usage"))
+            self._take_last(event.get("usage"))
         elif kind == "message_stop":
             self._complete = True
         elif kind == "error":
@@ -151,6 +168,11 @@ class MessageReading:
         self._model = named if named and is_model(named) else self._model
         self._stop = _text(message.get("stop_reason")) or self._stop
         self._take(message.get("usage"))
+
+    def _take_last(self, usage: Any) -> None:
+        """Merge counts that are told when the output is whole; those before are a beginning."""
+        self._take(usage)
+        self._output_counted |= _count(_dict(usage).get("output_tokens")) is not None
 
     def _take(self, usage: Any) -> None:
         """Merge counts: each field's largest value counts, for some tell it first, some last."""
@@ -165,7 +187,7 @@ class MessageReading:
             self._hour_writes = max(hour, self._hour_writes)
         cost = usage.get("cost")
         if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost <= MOST_USD:
-            self._cost = Decimal(str(cost))
+            self._cost = max(Decimal(str(cost)), self._cost or Decimal(0))
 
     def _usage(self) -> Usage | None:
         if not any(self._counts.values()):
@@ -212,9 +234,8 @@ def _object(raw: bytes) -> dict[str, Any]:
 
 
 def _count(value: Any) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS:
-        return value
-    return None
+    whole = type(value) is int or (type(value) is float and value.is_integer())
+    return int(value) if whole and 0 <= value <= MOST_TOKENS else None
 
 
 def _text(value: Any) -> str | None:

@@ -77,7 +77,8 @@ class Meter:
         if passed.complete or (status == "ok" and passed.error):
             status = "failed" if passed.error else "ok"
         whole = status == "ok" and passed.complete
-        usage = (passed.usage or Usage()) if whole else guess(passed, self.head.bytes)
+        known = whole and (passed.counted or passed.usage is None)
+        usage = (passed.usage or Usage()) if known else guess(passed, self.head.bytes)
         billed = Billed(
             passed.model or self.head.model.removesuffix(LARGE_CONTEXT),
             usage,
