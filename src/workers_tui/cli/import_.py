@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from workers_tui.cli.common import Options, open_engine, run_async
+from workers_tui.engine.transcripts.number_words import plural
 
 
 @click.command("import")
@@ -20,5 +21,6 @@ def import_(options: Options, file: Path) -> int:
 async def _import(options: Options, file: Path) -> int:
     async with open_engine(options, watch=False) as engine:
         taken, bad = await engine.ledger.import_file(file)
-    click.echo(f"{taken} calls taken in" + (f"; {bad} lines make no sense" if bad else ""))
+    left = f"; left out as without sense: {plural(bad, 'line')}" if bad else ""
+    click.echo(f"{plural(taken, 'call')} taken in{left}")
     return 0

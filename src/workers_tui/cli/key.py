@@ -9,6 +9,7 @@ import click
 from workers_tui.cli.common import Options, ask, open_engine, refuse_key_arguments, run_async
 from workers_tui.cli.safe import one_line
 from workers_tui.cli.table import aligned
+from workers_tui.engine.errors import WrongUse
 from workers_tui.engine.settings.keys import read_keys, save_key
 from workers_tui.home.server_record import rotate_token
 
@@ -25,6 +26,8 @@ def key() -> None:
 def set_(options: Options, provider: str, extra: tuple[str, ...]) -> int:
     """Keep the key of a PROVIDER. It is asked for, or read from a pipe."""
     refuse_key_arguments(extra)
+    if not provider.strip() or not provider.isprintable():
+        raise WrongUse(f"{provider!r} is no name of a provider")
     home = options.place()
     save_key(home, provider, ask(f"key for {provider}"))
     click.echo(f"kept in {home.keys_json}")

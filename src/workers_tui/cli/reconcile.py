@@ -9,6 +9,7 @@ import click
 from workers_tui.cli.common import Options, open_engine, run_async
 from workers_tui.cli.words import usd
 from workers_tui.engine.spending.reconcile import ProviderDrift
+from workers_tui.engine.transcripts.number_words import plural
 
 PAUSES = (1.0, 2.0)
 """Seconds before asking again: a bill is there a moment after its answer."""
@@ -32,8 +33,8 @@ async def _reconcile(options: Options) -> int:
             drift = await engine.reconcile()
             settled, changed = settled + drift.settled, changed + drift.changed_pico
     click.echo(
-        f"{first.asked} calls of open cost: {settled} settled, {drift.still_open} still open; "
-        f"the books changed by {usd(changed)}"
+        f"{plural(first.asked, 'call')} of open cost: {settled} settled, "
+        f"{drift.still_open} still open; the books changed by {usd(changed)}"
     )
     for one in drift.providers:
         click.echo(f"{one.provider}: {_compared(one)}")

@@ -11,6 +11,7 @@ from workers_tui.cli.safe import one_line
 from workers_tui.cli.table import Row, aligned
 from workers_tui.engine.money import said
 from workers_tui.engine.settings.config import ConfigFile
+from workers_tui.engine.transcripts.number_words import plural
 
 COLUMNS = ("calls", "in", "out", "cost")
 
@@ -38,7 +39,8 @@ async def _stats(options: Options, *, as_json: bool) -> int:
     click.echo("\n" + "\n".join(aligned([("", *COLUMNS), *rows], right=range(1, 5))))
     bad = found["ledger"]["bad_rows"]
     if bad:
-        click.echo(f"\n{bad} lines of {found['ledger']['path']} make no sense; they count nowhere")
+        path = found["ledger"]["path"]
+        click.echo(f"\nwithout sense, so counted nowhere: {plural(bad, 'line')} of {path}")
     if found["warning"]:
         click.echo(f"\n{found['warning']}")
     return 0
@@ -54,7 +56,7 @@ def cap_line(budget: float | None, today: dict[str, Any], *, known: bool = True)
     """Spent, held and free: three numbers. Settings that make no sense leave the cap unknown."""
     spent = f"spent {said(today['cost_usd'])}, held {said(today['held_usd'])}"
     open_ = today["pending_calls"] + today["unknown_calls"]
-    more = f" ({open_} calls of unknown cost)" if open_ else ""
+    more = f" ({plural(open_, 'call')} of unknown cost)" if open_ else ""
     if not known:
         return f"{spent}{more}; the cap is not known"
     if budget is None:

@@ -232,8 +232,8 @@ async def _store(engine: Engine) -> Check:
         return Check("store", ok=False, detail=said, fix=fix)
     free = (await asyncio.to_thread(shutil.disk_usage, path.parent)).free
     health = await engine.ledger.health()
-    detail = f"{path}: {health.rows} ledger rows, {free // 1_000_000:,} MB free"
+    detail = f"{path}: {plural(health.rows, 'ledger row')}, {free // 1_000_000:,} MB free"
     if health.bad_rows:
-        detail += f", {health.bad_rows} bad rows in usage.jsonl"
+        detail += f", {plural(health.bad_rows, 'bad row')} in usage.jsonl"
     enough = free >= LEAST_FREE_BYTES
     return Check("store", enough, detail, None if enough else "free disk space")
