@@ -69,6 +69,20 @@ def test_it_says_where_it_listens_and_leaves_on_a_signal(
     assert not home.server_json.exists()
 
 
+def test_under_nohup_a_closed_terminal_does_not_end_it(serve: Serve) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # which a child takes over
+    try:
+        first = serve()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    line_of(first)
+    first.send_signal(signal.SIGHUP)
+    _, said = serve().communicate(timeout=20)
+    assert f"pid {first.pid} serves" in said
+    first.terminate()
+    assert first.wait(10) == 0
+
+
 def test_a_second_one_names_the_first(serve: Serve, home: Home) -> None:
     first = serve()
     said = line_of(first)

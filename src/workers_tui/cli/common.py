@@ -59,6 +59,39 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 
+def run_paid(work: Coroutine[Any, Any, T]) -> T:
+    """Run what spends money to its end; a kill or a closed terminal ends it like Ctrl+C.
+
+    A job that its process leaves behind is booked at all it could have cost; one
+    that is cancelled at what came. Not for what prompts: a read would go on.
+    """
+    import asyncio
+
+    told = list[int]()
+    try:
+        return asyncio.run(_until_told(work, told))
+    except asyncio.CancelledError:
+        if not told:
+            raise
+        raise KeyboardInterrupt from None
+
+
+async def _until_told(work: Coroutine[Any, Any, T], told: list[int]) -> T:
+    import asyncio
+    import signal
+
+    task = asyncio.ensure_future(work)
+
+    def leave(number: int) -> None:
+        told.append(number)
+        task.cancel()
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` asks for that
+            asyncio.get_running_loop().add_signal_handler(number, leave, number)
+    return await task
+
+
 def print_json(value: object) -> None:
     """Print one JSON document, readable and in UTF-8."""
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from workers_tui.cli.common import Options, open_engine, print_json, run_async
+from workers_tui.cli.common import Options, open_engine, print_json, run_paid
 from workers_tui.cli.safe import answer, one_line
 from workers_tui.cli.words import cost, first_line
 from workers_tui.engine.engine import Engine
@@ -43,7 +43,7 @@ def run(
             raise WrongUse("`-` reads the task from standard input, and there is none")
         task = sys.stdin.buffer.read().decode("utf-8", errors="replace")
     request = CallRequest(task, tier, files, write_to, max_tokens)
-    return run_async(_run(options, request, as_json=as_json))
+    return run_paid(_run(options, request, as_json=as_json))
 
 
 async def _run(options: Options, request: CallRequest, *, as_json: bool) -> int:

@@ -98,5 +98,7 @@ def _on_signals(gone: asyncio.Event) -> list[signal.Signals]:
         gone.set()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
+            continue  # started by `nohup`
         loop.add_signal_handler(number, leave, number)
     return asked

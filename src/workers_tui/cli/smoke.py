@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workers_tui.cli.common import Options, open_engine, run_async
+from workers_tui.cli.common import Options, open_engine, run_paid
 from workers_tui.cli.safe import one_line
 from workers_tui.engine.engine import Engine
 from workers_tui.engine.errors import WorkFailed
@@ -39,7 +39,7 @@ class Failed(Exception):
 @click.pass_obj
 def smoke(options: Options) -> int:
     """Try the tools, every tier, a batch and a refusal; costs a fraction of a cent."""
-    return run_async(_smoke(options))
+    return run_paid(_smoke(options))
 
 
 async def _smoke(options: Options) -> int:
