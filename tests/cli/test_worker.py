@@ -32,7 +32,7 @@ def run(*arguments: str, stdin: str | None = None) -> str:
 def test_a_worker_from_preset_to_removal(root: Path) -> None:
     assert "zai" in run("presets")
     assert "set-key glm" in run("create", "glm", "--preset", "zai")
-    assert "not finalized" in run("list")
+    assert "not finalized: `workers-tui worker set-key glm` gives it a key" in run("list")
     run("set-key", "glm", stdin=f"{KEY}\n")
     shown = run("list")
     assert "untried: `workers-tui worker finalize glm` tries it" in shown

@@ -126,21 +126,22 @@ def identity_of(name: str, path: Path, env: Mapping[str, str], raw: Mapping[str,
     if env.get("ANTHROPIC_MODEL"):
         models["MAIN"] = env["ANTHROPIC_MODEL"]
     plan = raw.get("plan") is True or host_of(url) in FLAT_RATE
-    problem = _problem(url, key, models)
+    problem = _problem(name, url, key, models)
     return Identity(name, path, url, key, header, models, plan, problem)
 
 
-def _problem(url: str, key: str, models: Mapping[str, str]) -> str | None:
+def _problem(name: str, url: str, key: str, models: Mapping[str, str]) -> str | None:
+    mending = f"`workers-tui worker set-key {name}`"
     if not is_address(url):
         return "settings.json names no usable ANTHROPIC_BASE_URL"
     if key == PLACEHOLDER:
-        return "not finalized: `workers-tui worker set-key` gives it a key"
+        return f"not finalized: {mending} gives it a key"
     if not key and not is_loopback(url):
-        return "it has no key: `workers-tui worker set-key` gives it one"
+        return f"it has no key: {mending} gives it one"
     if not can_be_sent(key):
         return (
             "its key holds blanks, line ends or special characters inside: "
-            "`workers-tui worker set-key` gives it another"
+            f"{mending} gives it another"
         )
     if not models or not all(map(is_model, models.values())):
         return "settings.json names no model that can be used (ANTHROPIC_DEFAULT_SONNET_MODEL, …)"
