@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,7 +15,7 @@ from tests.engine.victim import STEPS
 from workers_tui.engine.jobs.job import JobState
 from workers_tui.engine.money import Cost, CostSource, from_usd
 from workers_tui.engine.recovery import Recovered, keep_recovering, recover
-from workers_tui.engine.store.engine_lock import EngineLock, known_engines, take_dead
+from workers_tui.engine.store.engine_lock import EngineLock, known_engines, off_the_loop, take_dead
 from workers_tui.home.places import Home
 
 
@@ -142,4 +143,21 @@ async def test_locks_of_dead_engines_are_cleared_away(home: Home) -> None:
         await recover(home, money.store, money.jobs, money.budget, money.clock)
     assert known_engines(home.engines) == {lock.id}
     lock.release()
+    assert known_engines(home.engines) == set()
+
+
+async def test_a_lock_that_comes_when_its_asker_was_cancelled_is_let_go(home: Home) -> None:
+    going, goes_on = threading.Event(), threading.Event()
+
+    def slow() -> EngineLock:
+        going.set()
+        goes_on.wait(20)
+        return EngineLock.take(home.engines)
+
+    taking = asyncio.create_task(off_the_loop(slow))
+    await asyncio.to_thread(going.wait, 20)
+    taking.cancel()
+    goes_on.set()
+    (outcome,) = await asyncio.gather(taking, return_exceptions=True)
+    assert isinstance(outcome, asyncio.CancelledError)
     assert known_engines(home.engines) == set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 from workers_tui.engine.board import Board
@@ -22,7 +23,7 @@ from workers_tui.engine.settings.rules import budget_rules
 from workers_tui.engine.spending.budget import Budget
 from workers_tui.engine.spending.ledger import Ledger
 from workers_tui.engine.spending.schema import STORE_MIGRATIONS
-from workers_tui.engine.store.engine_lock import EngineLock
+from workers_tui.engine.store.engine_lock import EngineLock, off_the_loop
 from workers_tui.engine.store.store import Store
 from workers_tui.home.files import prepare, why
 from workers_tui.home.places import Home
@@ -35,7 +36,7 @@ async def build_parts(options: EngineOptions, opened: AsyncExitStack) -> Parts:
     """
     home, clock = options.home, options.clock
     await asyncio.to_thread(_prepare, home)
-    lock = await asyncio.to_thread(_lock, home)
+    lock = await off_the_loop(partial(_lock, home))
     opened.push_async_callback(asyncio.to_thread, lock.release)
     engine_id = lock.id
     board = Board()
@@ -47,7 +48,7 @@ async def build_parts(options: EngineOptions, opened: AsyncExitStack) -> Parts:
     store = await Store.open(home.store_db, STORE_MIGRATIONS)
     opened.push_async_callback(store.close)
     ledger = Ledger(store, clock, home.usage_jsonl)
-    opened.push_async_callback(ledger.written)
+    opened.push_async_callback(ledger.close)
     jobs = Jobs(store, board, clock, engine_id, home.results)
     opened.push_async_callback(jobs.close)
     budget = Budget(

@@ -12,6 +12,7 @@ import logging
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from workers_tui.engine.clock import Clock
 from workers_tui.engine.errors import StoreError
@@ -23,7 +24,7 @@ from workers_tui.engine.spending import holds
 from workers_tui.engine.spending.budget import Budget
 from workers_tui.engine.spending.holds import Hold
 from workers_tui.engine.spending.ledger import Entry, job_sum
-from workers_tui.engine.store.engine_lock import known_engines, take_dead
+from workers_tui.engine.store.engine_lock import known_engines, off_the_loop, take_dead
 from workers_tui.engine.store.store import Store
 from workers_tui.engine.usage import Usage
 from workers_tui.home.places import Home
@@ -64,7 +65,7 @@ async def recover(home: Home, store: Store, jobs: Jobs, budget: Budget, clock: C
     known = await asyncio.to_thread(known_engines, home.engines)
     done = Recovered()
     for engine in sorted(left_over | known):
-        lock = await asyncio.to_thread(take_dead, home.engines, engine)
+        lock = await off_the_loop(partial(take_dead, home.engines, engine))
         if lock is None:
             continue
         try:

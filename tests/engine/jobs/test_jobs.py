@@ -330,3 +330,21 @@ async def test_an_end_that_a_full_disk_did_not_take_is_saved_once_there_is_room(
     saving.cancel()
     (kept,) = await money.jobs.find()
     assert (kept.state, kept.error, kept.usage) == (JobState.FAILED, "why", Usage(7, 3))
+
+
+async def test_an_end_that_a_full_disk_did_not_take_is_offered_once_more_when_we_close(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_money(home) as money:
+        made = await money.jobs.create(job())
+
+        async def full(*_: object, **__: object) -> None:
+            raise StoreUnusable("the disk is full")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(money.store, "write", full)
+            with pytest.raises(StoreUnusable):
+                await money.jobs.change(made.id, state=JobState.FAILED, error="why")
+    async with open_money(home) as money:
+        (kept,) = await money.jobs.find()
+    assert (kept.state, kept.error) == (JobState.FAILED, "why")

@@ -338,12 +338,6 @@ async def test_a_store_that_cannot_be_written_books_nothing_and_says_so(
     money: Money, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hold = await money.budget.reserve(ask())
-
-    def full(*_args: object) -> bool:
-        error = sqlite3.OperationalError("database or disk is full")
-        error.sqlite_errorname = "SQLITE_FULL"
-        raise error
-
     with monkeypatch.context() as patch:
         patch.setattr(holds, "drop", full)
         with pytest.raises(StoreUnusable, match="disk is full"):
@@ -373,6 +367,44 @@ async def test_what_a_full_disk_did_not_take_is_booked_once_there_is_room(
     await until(money, lambda: money.spend.held_pico == 0)
     keeping.cancel()
     assert (money.spend.calls, money.spend.held_pico) == (int(billed), 0)
+
+
+@pytest.mark.parametrize("billed", [True, False])
+async def test_what_a_full_disk_did_not_take_is_offered_once_more_at_the_end(
+    home: Home, monkeypatch: pytest.MonkeyPatch, billed: bool
+) -> None:
+    async with open_money(home) as money:
+        hold = await money.budget.reserve(ask())
+        with monkeypatch.context() as patch:
+            patch.setattr(holds, "drop", full)
+            with pytest.raises(StoreUnusable):
+                await (
+                    money.budget.settle(hold, entry(hold)) if billed else money.budget.release(hold)
+                )
+    async with open_money(home) as money:
+        assert (money.spend.calls, money.spend.holds) == (int(billed), 0)
+
+
+async def test_a_cancelled_reservation_that_a_full_disk_did_not_undo_is_undone_later(
+    money: Money, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(holds, "drop", full)
+        reserve = asyncio.ensure_future(money.budget.reserve(ask()))
+        await asyncio.sleep(0)  # it is on its way to the disk
+        reserve.cancel()
+        await asyncio.gather(reserve, return_exceptions=True)
+        await money.store.write(lambda _conn: None)
+    assert (await money.budget.refresh()).holds == 1
+    keeping = asyncio.create_task(money.budget.keep_fresh())
+    await until(money, lambda: money.spend.holds == 0)
+    keeping.cancel()
+
+
+def full(*_: object) -> bool:
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorname = "SQLITE_FULL"
+    raise error
 
 
 async def test_a_job_begins_and_ends_in_the_transactions_of_its_money(money: Money) -> None:

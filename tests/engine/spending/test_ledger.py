@@ -17,7 +17,7 @@ from tests.engine.money_kit import NOON, HeldClock, Money, ask, entry, open_mone
 
 from workers_tui.engine.errors import WrongUse
 from workers_tui.engine.money import Cost, CostSource, from_usd, to_usd
-from workers_tui.engine.spending import day_sums, ledger_rows
+from workers_tui.engine.spending import day_sums, ledger_rows, usage_log
 from workers_tui.engine.spending.ledger import add_costs
 from workers_tui.engine.usage import Usage
 from workers_tui.home.places import Home
@@ -406,3 +406,23 @@ async def test_an_entry_far_from_now_is_put_into_its_day(home: Home) -> None:
     async with open_money(home, clock=HeldClock(datetime(2020, 1, 1, tzinfo=UTC))) as money:
         await book(money, at=datetime(2020, 1, 1, 5, tzinfo=UTC))
         assert money.spend.by_hour_pico[5] == from_usd("0.1")
+
+
+@pytest.mark.parametrize("at_the_end", [True, False])
+async def test_lines_that_the_disk_did_not_take_are_written_later_without_another_bill(
+    money: Money, home: Home, monkeypatch: pytest.MonkeyPatch, at_the_end: bool
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(usage_log, "catch_up", full)
+        await book(money)
+        assert home.usage_jsonl.read_bytes() == b""
+    if at_the_end:
+        await money.ledger.close()
+    else:
+        money.ledger.write_late()
+        await money.ledger.written()
+    assert len(home.usage_jsonl.read_bytes().splitlines()) == 1
+    assert (await money.ledger.health()).error == ""

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from workers_tui.engine.errors import StoreError, StoreNewer, StoreUnusable
+from workers_tui.engine.store import store_file, transactions
 from workers_tui.engine.store.mounts import network_file_system
 from workers_tui.engine.store.store import Store
 
@@ -107,6 +108,59 @@ async def test_a_work_that_fails_takes_nothing_of_its_neighbours_with_it(path: P
     ]
     assert await store.read(texts) == ["a", "b"]
     await store.close()
+
+
+async def test_a_disk_that_fails_between_begin_and_work_leaves_no_transaction_open(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await Store.open(path, [TABLE])
+
+    def fails(*_: object) -> int:
+        raise disk_error()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store_file, "check_version", fails)
+        with pytest.raises(StoreUnusable):
+            await store.write(add("one"))
+    await store.write(add("two"))
+    assert await store.read(texts) == ["two"]
+    await store.close()
+
+
+async def test_a_transaction_that_cannot_be_undone_costs_its_connection_only(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await Store.open(path, [TABLE])
+
+    def fails(conn: sqlite3.Connection) -> None:
+        add("one")(conn)
+        raise disk_error()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(transactions, "_roll_back", lambda _conn: None)
+        for _ in range(3):  # there are two readers
+            with pytest.raises(StoreUnusable):
+                await store.read(fails)
+        with pytest.raises(StoreUnusable):
+            await store.write(fails)
+    await store.write(add("two"))
+    assert await store.read(texts) == ["two"]
+    await store.close()
+
+
+async def test_whoever_posts_a_work_hears_when_it_was_not_done(path: Path) -> None:
+    store = await Store.open(path, [TABLE])
+    heard: list[str] = []
+    store.post(add("one"), lambda: heard.append("one"))
+    store.post(add("one"), lambda: heard.append("one again"))
+    await store.close()
+    assert heard == ["one again"]
+
+
+def disk_error() -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorname = "SQLITE_IOERR_READ"
+    return error
 
 
 async def test_works_are_done_in_the_order_they_were_asked_for(path: Path) -> None:

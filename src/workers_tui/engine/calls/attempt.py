@@ -25,7 +25,7 @@ from workers_tui.engine.calls.running import Running
 from workers_tui.engine.calls.tally import Tally
 from workers_tui.engine.calls.upstream import NeverSent, UpstreamRequest
 from workers_tui.engine.calls.upstream_errors import MAYBE_BILLED
-from workers_tui.engine.errors import UpstreamFailed, WorkersError
+from workers_tui.engine.errors import StoreError, UpstreamFailed, WorkersError
 from workers_tui.engine.jobs.job import JobKind, JobState, WaitingFor
 from workers_tui.engine.money import Cost
 from workers_tui.engine.spending.budget import Ask
@@ -135,8 +135,9 @@ class Attempt:
         cost = cost_of(answer, self._plan.provider, price)
         closing = asyncio.ensure_future(self._text.close())
         await asyncio.wait({closing})
-        ends = self._run.request.write_to is None and judge(answer) is None
-        ending = done(answer) if ends and closing.exception() is None else {}
+        kept = closing.exception() is None
+        ends = kept and self._run.request.write_to is None and judge(answer) is None
+        ending = done(answer) if ends else {}
         await self._settle(hold, answer, cost, _status(answer), ending)
         closing.result()
         return answer
@@ -179,11 +180,14 @@ class Attempt:
             generation_id=answer.generation_id,
             at=self._parts.clock.now(),
         )
-        tally = self.tally.plus(entry)
-        changes = {**tally.changes, **(ending or {})}
-        with self._parts.jobs.joining(self._run.job_id, **changes) as change:
-            await self._parts.budget.settle(hold, entry, change)
-        self.tally = tally
+        self.tally = self.tally.plus(entry)
+        changes = self.tally.changes
+        try:
+            with self._parts.jobs.joining(self._run.job_id, **changes, **(ending or {})) as change:
+                await self._parts.budget.settle(hold, entry, change)
+        except StoreError:  # the bill is booked later: the job says it when it ends
+            self._parts.jobs.show(self._run.job_id, **changes)
+            raise
 
 
 def _status(answer: Answer) -> str:

@@ -23,7 +23,7 @@ from workers_tui.engine.calls.outcome import done, judge, truncated, unfenced
 from workers_tui.engine.calls.parts import Parts
 from workers_tui.engine.calls.queue import Place
 from workers_tui.engine.calls.running import Running
-from workers_tui.engine.errors import WorkFailed
+from workers_tui.engine.errors import StoreError, StoreUnusable, WorkFailed
 from workers_tui.engine.files.sandbox import Piece
 from workers_tui.engine.jobs.job import Job, JobState
 from workers_tui.engine.jobs.results import keep_old, read_result
@@ -41,7 +41,7 @@ async def run_call(parts: Parts, run: Running) -> None:
         answer = await _answer(parts, run, place, plan)
         if run.request.write_to is not None:  # without, the job ended with its bill
             written = await _write(parts, settings, run, run.request.write_to, answer)
-            await parts.jobs.change(run.job_id, **done(answer), written=written)
+            await _end_written(parts, run, answer, written)
 
 
 async def _prepare(parts: Parts, settings: Settings, run: Running) -> tuple[Plan, Sequence[Found]]:
@@ -130,6 +130,15 @@ async def _write(
     place = sandbox(settings, run.origin, (parts.home.config, parts.home.state))
     written = await place.write(target, unfenced(text), keep)
     return str(written.path)
+
+
+async def _end_written(parts: Parts, run: Running, answer: Answer, written: str) -> None:
+    """Say that the file is there, also where the store does not take the job's end."""
+    parts.jobs.show(run.job_id, written=written)
+    try:
+        await parts.jobs.change(run.job_id, **done(answer))
+    except StoreError as error:
+        raise StoreUnusable(f"{written} is written, but {error}") from error
 
 
 def _place(job: Job) -> Path:

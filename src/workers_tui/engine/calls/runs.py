@@ -78,6 +78,10 @@ class Runs:
             await self._end(run, JobState.REFUSED, error)
         except WorkersError as error:
             await self._end(run, JobState.FAILED, error)
+        except OSError as error:  # a disk that fails anywhere on the way is no defect of ours
+            log.exception("job %s", run.job_id)
+            place = f"cannot use {error.filename}: " if error.filename else ""
+            await self._end(run, JobState.FAILED, WorkFailed(f"{place}{error.strerror or error}"))
         except Exception as error:  # a defect of ours must not leave a job that never ends
             log.exception("job %s", run.job_id)
             line = f"a defect in workers-tui ended it: {type(error).__name__}: {error}"

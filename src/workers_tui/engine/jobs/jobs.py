@@ -93,8 +93,8 @@ class Jobs:
         """Their change numbers."""
         try:
             return await self._store.write(partial(job_rows.insert_all, jobs=fresh), durable=False)
-        except asyncio.CancelledError:
-            # The rows may be written all the same: whoever asked has gone, and nobody runs them.
+        except (asyncio.CancelledError, StoreError):
+            # The rows may be written all the same, and nobody will run them.
             self._store.post(partial(end_unbegun, jobs=fresh, now=self._clock.now()))
             raise
 
@@ -135,12 +135,15 @@ class Jobs:
         """Commit ends that the store did not take, once it does; until cancelled."""
         while True:
             await self._clock.sleep(SAVE_AGAIN)
-            for job_id, changes in list(self._unsaved.items()):
-                del self._unsaved[job_id]  # it comes back when the store fails again
-                try:
-                    await self.change(job_id, **changes)
-                except (StoreError, WrongUse) as error:
-                    log.warning("the end of job %s is not saved: %s", job_id, error)
+            await self._save_ends()
+
+    async def _save_ends(self) -> None:
+        for job_id, changes in list(self._unsaved.items()):
+            del self._unsaved[job_id]  # it comes back when the store fails again
+            try:
+                await self.change(job_id, **changes)
+            except (StoreError, WrongUse) as error:
+                log.warning("the end of job %s is not saved: %s", job_id, error)
 
     async def correct_cost(self, job_id: str, cost: Cost | None) -> None:
         """Give an ended job its final cost; one that is live, or gone, is left alone."""
@@ -247,8 +250,9 @@ class Jobs:
                 self._cancel(job_id, by)
 
     async def close(self) -> None:
-        """End what runs in the background here."""
+        """End what runs in the background here; offer the store once more the ends it lacks."""
         self._closed = True
+        await self._save_ends()
         tasks = [task for task in (self._looking, self.sweeping.task) if task is not None]
         for task in tasks:
             task.cancel()

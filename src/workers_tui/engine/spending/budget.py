@@ -11,6 +11,7 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -73,8 +74,8 @@ class Budget:
         self._rung: tuple[object, ...] | None = None
         self._turn = 0
         self._closed = False
-        self._owed: dict[str, tuple[Hold, Entry | None]] = {}
-        """What the store did not take: a bill to book, or nothing to pay for a hold."""
+        self._owed: dict[str, tuple[Hold, Entry] | None] = {}
+        """What the store did not take: a bill to book, or None for a hold to let go."""
         self._tasks: set[asyncio.Task[object]] = set()
         store.on_foreign_commit(self._refresh_soon)
 
@@ -144,10 +145,13 @@ class Budget:
 
     async def release(self, hold: Hold) -> None:
         """Let go of money: nothing was sent."""
+        await self._let_go(hold.call)
+
+    async def _let_go(self, call: str) -> None:
         try:
-            await self._write_and_look(lambda conn: holds.drop(conn, hold.call))
+            await self._write_and_look(lambda conn: holds.drop(conn, call))
         except StoreError:
-            self._owed[hold.call] = (hold, None)
+            self._owed[call] = None
             raise
 
     async def note_generation(self, hold: Hold, generation_id: str) -> None:
@@ -174,6 +178,7 @@ class Budget:
             left = REFRESH_EVERY
             try:
                 await self._book_owed()
+                self._ledger.write_late()
                 spend = await self.refresh()
                 left = (spend.resets_at - self._clock.now()).total_seconds()
             except StoreError as error:
@@ -181,16 +186,18 @@ class Budget:
             await self._clock.sleep(min(REFRESH_EVERY, max(0.5, left)))
 
     async def _book_owed(self) -> None:
-        for call, (hold, entry) in list(self._owed.items()):
-            del self._owed[call]  # it comes back when the store fails again
-            await (self.release(hold) if entry is None else self.settle(hold, entry))
+        for call, owed in list(self._owed.items()):
+            await (self._let_go(call) if owed is None else self.settle(*owed))
+            self._owed.pop(call, None)  # not before: we may be cancelled meanwhile
 
     async def close(self) -> None:
-        """End what runs in the background here."""
+        """End what runs in the background here; offer the store once more what it did not take."""
         self._closed = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        with suppress(StoreError):  # the next engine finds the holds and books estimates
+            await self._book_owed()
 
     async def _try(self, ask: Ask, also: Also | None, *, first: bool) -> Hold | _NoRoom:
         rules, now = self._rules(), self._clock.now()
@@ -212,9 +219,12 @@ class Budget:
 
         try:
             answer, spend = await self._store.write(work)
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, StoreError):
             # The work may be done all the same: take the hold back behind it.
-            self._store.post(lambda conn: holds.drop(conn, ask.call))
+            self._store.post(
+                lambda conn: holds.drop(conn, ask.call),
+                on_failure=lambda: self._owed.setdefault(ask.call, None),
+            )
             self._refresh_soon()
             raise
         self._show(spend, ring=False)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from workers_tui.engine.clock import Clock
 from workers_tui.engine.errors import StoreError, WrongUse
@@ -72,6 +72,8 @@ class Ledger:
         self._projecting = asyncio.Lock()
         self._projected = 0
         self._error = ""
+        self._behind = False
+        """Lines are missing that nobody is writing."""
         self._writing: set[asyncio.Future[None]] = set()
         self._open_bells: list[Callable[[], None]] = []
 
@@ -99,7 +101,10 @@ class Ledger:
         if row.entry.generation_id and row.entry.cost.source in OPEN:
             for bell in self._open_bells:
                 bell()
-        writing = asyncio.ensure_future(self._follow(row.number, self._begin()))
+        self._write(self._follow(row.number, self._begin()))
+
+    def _write(self, lines: Coroutine[Any, Any, None]) -> None:
+        writing = asyncio.ensure_future(lines)
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
 
@@ -115,16 +120,27 @@ class Ledger:
         except StoreError:  # it is closed, but the row is booked: nobody may take it as refused
             return None
 
-    async def _follow(self, number: int, begun: asyncio.Future[int] | None) -> None:
+    async def _follow(self, number: int | None, begun: asyncio.Future[int] | None = None) -> None:
         try:
             await self.project(number, begun)
         except StoreError as error:
+            self._behind = True
             log.warning("usage.jsonl is not up to date: %s", error)
+
+    def write_late(self) -> None:
+        """Begin to write what could not be written when it was booked, if there is any."""
+        if self._behind:
+            self._write(self._follow(None))
 
     async def written(self, patience: float = PATIENCE) -> None:
         """Wait for the lines under way; a file with much to catch up keeps nobody for long."""
         if self._writing:
             await asyncio.wait(set(self._writing), timeout=patience)
+
+    async def close(self) -> None:
+        """Write the lines that anything kept from being written till now."""
+        self._write(self._follow(None))
+        await self.written()
 
     def on_open(self, bell: Callable[[], None]) -> None:
         """Be told when a call was booked whose cost can be asked for."""
@@ -182,7 +198,7 @@ class Ledger:
                 return
             try:
                 self._projected = await (begun or self._store.begin_read(self._catch_up))
-                self._error = ""
+                self._error, self._behind = "", False
             except OSError as error:
                 self._complain(error)
 
@@ -216,5 +232,6 @@ class Ledger:
         return taken, bad
 
     def _complain(self, error: OSError) -> None:
+        self._behind = True
         self._error = f"{self._path} is not up to date: {error.strerror or error}"
         log.warning("%s", self._error)

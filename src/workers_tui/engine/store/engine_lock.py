@@ -6,14 +6,19 @@ by pid or heartbeat. The operating system drops the lock however it ends.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
 import os
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 SUFFIX = ".lock"
+
+Taken = TypeVar("Taken", "EngineLock", "EngineLock | None")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +74,15 @@ def take_dead(engines: Path, engine_id: str) -> EngineLock | None:
 def known_engines(engines: Path) -> set[str]:
     """Engines that have a lock file, alive or dead."""
     return {path.name.removesuffix(SUFFIX) for path in engines.glob(f"*{SUFFIX}")}
+
+
+async def off_the_loop(take: Callable[[], Taken]) -> Taken:
+    """Take a lock in a thread; one that comes when its asker was cancelled is let go."""
+    taking = asyncio.ensure_future(asyncio.to_thread(take))
+    try:
+        return await asyncio.shield(taking)
+    except asyncio.CancelledError:
+        await asyncio.wait({taking})
+        if taking.exception() is None and (lock := taking.result()) is not None:
+            lock.release()
+        raise

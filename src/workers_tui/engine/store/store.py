@@ -117,10 +117,22 @@ class Store:
                 if not self._threads[0].is_alive():  # it was closed while we asked
                     raise self._is_closed() from None
 
-    def post(self, work: Callable[[sqlite3.Connection], object]) -> None:
-        """Queue a work without waiting: it runs after every write asked for before."""
+    def post(
+        self,
+        work: Callable[[sqlite3.Connection], object],
+        on_failure: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Queue a work without waiting: it runs after every write asked for before.
+
+        `on_failure` is called where it was not done.
+        """
         future = self._submit(self._works, work, durable=True)
-        future.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+        def look(done: asyncio.Future[Any]) -> None:
+            if done.cancelled() or done.exception() is not None:
+                on_failure()
+
+        future.add_done_callback(look)
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on a snapshot that holds everything committed so far."""
@@ -177,6 +189,7 @@ class Store:
             else:
                 self._transactions.write(conn, items)
             self._deliver(items)
+            conn = _fit_to_use(conn)
             if conn is not None:
                 commits = self._tidy(conn, commits + bool(items), idle=not items)
                 self._look_for_others(conn)
@@ -232,6 +245,7 @@ class Store:
             else:
                 self._transactions.read(conn, item)
             self._deliver([item])
+            conn = _fit_to_use(conn)
         if conn is not None:
             conn.close()
 
@@ -246,6 +260,15 @@ class Store:
     def _call(self, callback: Callable[[], None]) -> None:
         with contextlib.suppress(RuntimeError):  # the loop ended before its works did
             self._loop.call_soon_threadsafe(callback)
+
+
+def _fit_to_use(conn: sqlite3.Connection | None) -> sqlite3.Connection | None:
+    """The connection, or none where the disk let no transaction end: the next work opens anew."""
+    if conn is None or not conn.in_transaction:
+        return conn
+    with contextlib.suppress(sqlite3.Error):
+        conn.close()
+    return None
 
 
 def _fail(items: list[Item], error: BaseException) -> None:

@@ -91,7 +91,7 @@ class Transactions:
         try:
             store_file.check_version(conn, self._known, self.path)
             store_file.check_place(self.path, self.inode)
-        except StoreError:
+        except BaseException:  # the disk's errors too: what stays open locks out every engine
             _roll_back(conn)
             raise
 
