@@ -965,14 +965,14 @@ async def test_a_store_that_takes_nothing_more_does_not_leave_the_asker_waiting(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate()
-    async with engine_over(home, stream(gate, answered())) as (engine, _):
-        job = await engine.delegate(ASK, origin())
-        await gate.reached.wait()
 
-        async def locked(*_: object, **__: object) -> None:
-            raise StoreUnusable("the store is locked by another program")
+    async def locked(*_: object, **__: object) -> None:
+        raise StoreUnusable("the store is locked by another program")
 
-        with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch:  # until the engine has closed
+        async with engine_over(home, stream(gate, answered())) as (engine, _):
+            job = await engine.delegate(ASK, origin())
+            await gate.reached.wait()
             patch.setattr(engine.store, "write", locked)
             gate.open.set()
             async with asyncio.timeout(5):
