@@ -115,11 +115,11 @@ async def test_one_that_reads_nothing_ends_at_its_limit(tmp_path: Path) -> None:
 async def test_who_escaped_with_its_output_holds_nothing_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its guard is killed from outside, so a tool it had started lives on."""
+    """Its guard is killed from outside, and the tool it had started denies where it is from."""
     monkeypatch.setattr(agent_process, "HELD_WAIT", 0.2)
     pid = tmp_path / "pid"
     code = (
-        "tool = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+        "tool = subprocess.Popen(['/bin/sleep', '60'], start_new_session=True, env={})\n"
         f"open({str(pid)!r}, 'w').write(str(tool.pid))\n"
         "os.kill(os.getppid(), 9); time.sleep(60)"
     )
@@ -133,6 +133,35 @@ async def test_who_escaped_with_its_output_holds_nothing_up(
             while Path(f"/proc/{escaped}/fd/2").exists():  # noqa: ASYNC110 - nothing rings
                 await asyncio.sleep(0.01)
         await asyncio.sleep(0.01)  # its end of the pipes is closed now: let the loop see it
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there environments can be read")
+@pytest.mark.parametrize("number", ["SIGKILL", "SIGSTOP"])
+@pytest.mark.parametrize("last", ["time.sleep(60)", "done(); time.sleep(60)"], ids=["", "done"])
+async def test_nothing_survives_a_guard_that_its_agent_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: str, last: str
+) -> None:
+    monkeypatch.setattr(agent_process, "HELD_WAIT", 0.2)
+    monkeypatch.setattr(agent_process, "PATIENCE", 0.2)
+    pids = tmp_path / "pids"
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "tools = [subprocess.Popen(['sleep', '60'], start_new_session=own) for own in (0, 1)]\n"
+        f"open({str(pids)!r}, 'w').write(' '.join(str(tool.pid) for tool in tools))\n"
+        f"os.kill(os.getppid(), signal.{number}); {last}"
+    )
+    limits = Limits(interrupt=0.2, linger=0.2, total=1.0)
+    job = await outcome(tmp_path, code, limits=limits)
+    assert job.state is (JobState.DONE if "done" in last else JobState.FAILED)
+    assert not any(alive(int(pid)) for pid in pids.read_text().split())
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that only waits for its parent's look does not."""
+    try:
+        return b") Z " not in Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
 
 
 async def test_a_long_complaint_is_cut_and_on_one_line(tmp_path: Path) -> None:

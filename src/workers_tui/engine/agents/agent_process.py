@@ -15,10 +15,12 @@ import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from workers_tui.engine.agents import child_guard
 from workers_tui.engine.agents.agent_launch import Launch, arguments, environment
+from workers_tui.engine.agents.strays import end_strays
 from workers_tui.engine.errors import WorkFailed
 
 LONGEST_EVENT = 16 * 1024 * 1024
@@ -26,6 +28,8 @@ LONGEST_EVENT = 16 * 1024 * 1024
 STDERR_KEPT = 4000
 HELD_WAIT = 4.0
 """Seconds for the rest of its output once it has ended: whoever escaped may hold it open."""
+PATIENCE = child_guard.GRACE + child_guard.SWEEP + 2.0
+"""Seconds for the guard to end everything, once it is asked to."""
 LOOK_EVERY = 1.0
 LOOK_SOON = 0.02
 """Seconds between looks whether it has ended, while it works and once it is to end."""
@@ -38,9 +42,10 @@ HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 class AgentProcess:
     """A running process and its guard."""
 
-    def __init__(self, process: asyncio.subprocess.Process, control: int) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, control: int, config: Path) -> None:
         self._process = process
         self._control = control
+        self._config = config
         self._stderr = b""
         self._drain = asyncio.ensure_future(self._read_stderr())
 
@@ -69,7 +74,7 @@ class AgentProcess:
             raise
         finally:
             os.close(reads)
-        return cls(process, writes)
+        return cls(process, writes, launch.config)
 
     @property
     def pid(self) -> int:
@@ -148,11 +153,13 @@ class AgentProcess:
         if self._process.returncode is None:
             self.signal_stop()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(child_guard.GRACE + child_guard.SWEEP + 2):
+                async with asyncio.timeout(PATIENCE):
                     await self._exit(LOOK_SOON)
         if self._process.returncode is None:
-            self._process.send_signal(signal.SIGKILL)  # the guard hangs: its pipe and tree go
+            self._process.send_signal(signal.SIGKILL)  # the guard hangs
         await self._exit(LOOK_SOON)
+        if (self._process.returncode or 0) < 0:  # it was killed, and ended nothing
+            await asyncio.to_thread(end_strays, self._config)
         await asyncio.wait({self._drain}, timeout=HELD_WAIT)
         return self._process.returncode or 0
 
