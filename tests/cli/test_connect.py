@@ -64,6 +64,43 @@ def test_parts_can_be_left_out(desk: Path) -> None:
     assert [path.name for path in desk.rglob("*") if path.is_file()] == [".claude.json"]
 
 
+def test_what_is_left_out_later_stays_and_is_said_to(desk: Path, capsys: Out) -> None:
+    assert main(["connect"]) == 0
+    before = {path: path.read_bytes() for path in desk.rglob("*") if path.is_file()}
+    capsys.readouterr()
+    for parts, said in (
+        (["--no-hooks"], "the hooks that are"),
+        (["--no-rules", "--no-permissions"], "the permissions and the rules that are"),
+    ):
+        assert main(["connect", *parts]) == 0
+        note, nothing = capsys.readouterr().out.splitlines()
+        assert note.startswith(f"note: {said} there already stay: `workers-tui connect --remove`")
+        assert nothing == "already connected: nothing to change"
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_settings_that_are_no_plain_json_matter_only_where_they_would_be_edited(
+    desk: Path, capsys: Out
+) -> None:
+    settings = desk / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text("{} // mine\n")
+    assert main(["connect", "--no-hooks", "--no-permissions"]) == 0
+    assert "note" not in capsys.readouterr().out
+    assert (desk / ".claude" / "CLAUDE.md").exists()
+    assert settings.read_text() == "{} // mine\n"
+
+
+@pytest.mark.parametrize("part", ["--http", "--hooks", "--no-rules", "--no-permissions"])
+def test_a_part_cannot_be_named_where_everything_goes(desk: Path, capsys: Out, part: str) -> None:
+    assert main(["connect"]) == 0
+    assert main(["connect", "--remove", part]) == 2
+    assert capsys.readouterr().err == (
+        f"workers-tui: --remove takes everything back: leave out {part}\n"
+    )
+    assert (desk / ".claude" / "settings.json").exists()
+
+
 def test_project_scope_stays_in_the_project(desk: Path) -> None:
     assert main(["connect", "--scope", "project"]) == 0
     assert [path for path in desk.rglob("*") if path.is_file()] == []

@@ -13,7 +13,7 @@ import click
 
 from workers_tui.cli.common import Options
 from workers_tui.engine.agents.identities import find_root
-from workers_tui.engine.errors import WorkFailed
+from workers_tui.engine.errors import WorkFailed, WrongUse
 from workers_tui.home.claude_places import Scope, find_claude
 from workers_tui.home.claude_settings import http_entry, own_program, server_entry
 from workers_tui.home.connection import apply, undo
@@ -73,6 +73,8 @@ def connect(  # noqa: PLR0913 - one per option
     environ = environment(options)
     project = (options.project or Path.cwd()).resolve()
     claude = find_claude(environ)
+    if remove:
+        _refuse_parts(http=http, permissions=permissions, hooks=hooks, rules=rules)
     asks = sys.stdin is not None and sys.stdin.isatty() and not (yes or dry_run or remove)
     try:
         if remove and scope:
@@ -102,6 +104,17 @@ def connect(  # noqa: PLR0913 - one per option
     click.echo("done" if remove else "done: start a new Claude Code session to use it")
     if remove:
         _what_stays(home)
+
+
+def _refuse_parts(**parts: bool | None) -> None:
+    """Raise WrongUse for a part named with --remove: everything would go, not that part."""
+    named = [
+        f"--{'' if chosen else 'no-'}{name}"
+        for name, chosen in parts.items()
+        if chosen or (chosen is False and name != "http")
+    ]
+    if named:
+        raise WrongUse(f"--remove takes everything back: leave out {' and '.join(named)}")
 
 
 def environment(options: Options) -> dict[str, str]:

@@ -113,10 +113,38 @@ def plan_connect(scope: Scope, project: Path, wanted: Wanted, environ: Mapping[s
         text = ours.with_hooks(text, environ) if hooks else text
         return ours.with_permissions(text) if wanted.permissions else text
 
-    files = [_edited(places, places.settings, "hooks and permissions", edit)]
+    files = []
+    if hooks or wanted.permissions:  # or a file that cannot be edited is in nobody's way
+        files.append(_edited(places, places.settings, "hooks and permissions", edit))
     if wanted.rules:
         files.append(_ruled(places, ours.with_rules))
+    notes += _staying(places, wanted)
     return Plan(places, server, tuple(files), tuple(notes), wanted)
+
+
+def _staying(places: ClaudePlaces, wanted: Wanted) -> list[str]:
+    """What is not wanted and there already: leaving it out takes nothing back."""
+    there = []
+    if not wanted.hooks and _cuts(places, ours.without_hooks):
+        there.append("the hooks")
+    if not wanted.permissions and _cuts(places, ours.without_permissions):
+        there.append("the permissions")
+    if not wanted.rules and _ruled(places, ours.without_rules).needed:
+        there.append("the rules")
+    if not there:
+        return []
+    stays = f"{' and '.join(there)} that are there already stay"
+    how = "`workers-tui connect --remove` takes everything back; connect without them afterwards"
+    return [f"{stays}: {how}"]
+
+
+def _cuts(places: ClaudePlaces, edit: Callable[[JsonText], JsonText]) -> bool:
+    """Whether the settings hold what this takes out; what cannot be read is not looked into."""
+    try:
+        text = read_settings(places.settings)
+        return edit(text).text != text.text
+    except (Unusable, NotJson):
+        return False
 
 
 def plan_remove(scope: Scope, project: Path, home: Home, environ: Mapping[str, str]) -> Plan:

@@ -293,6 +293,17 @@ async def test_before_connect_only_the_registration_is_missing(desk: Desk) -> No
     assert checks["hooks"].ok
 
 
+async def test_a_variable_that_names_no_program_is_what_has_to_be_mended(desk: Desk) -> None:
+    desk.program.unlink()
+    named = (await desk.checks())["claude"]
+    assert (named.ok, named.fix) == (False, "correct or unset WORKERS_CLAUDE_BIN")
+    assert named.detail == f"WORKERS_CLAUDE_BIN names {desk.program}, which is no program"
+    desk.environ |= {"WORKERS_CLAUDE_BIN": "", "PATH": str(desk.project)}
+    missing = (await desk.checks())["claude"]
+    assert missing.detail == "Claude Code was not found"
+    assert "install Claude Code" in (missing.fix or "")
+
+
 async def test_after_connect_all_is_well(desk: Desk) -> None:
     desk.connect()
     checks = await desk.checks()

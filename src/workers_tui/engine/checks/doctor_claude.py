@@ -37,7 +37,7 @@ async def check_claude(project: Path, environ: Mapping[str, str]) -> list[Check]
 async def _program(environ: Mapping[str, str]) -> Check:
     program = find_claude(environ)
     if program is None:
-        return Check("claude", ok=False, detail="Claude Code was not found", fix=INSTALL)
+        return _no_program(environ.get("WORKERS_CLAUDE_BIN"))
     try:
         process = await asyncio.create_subprocess_exec(
             program,
@@ -54,6 +54,14 @@ async def _program(environ: Mapping[str, str]) -> Check:
     version = said.decode("utf-8", "replace").strip()
     ok = process.returncode == 0 and bool(version)
     return Check("claude", ok, f"{version or 'no version'} at {program}", None if ok else INSTALL)
+
+
+def _no_program(named: str | None) -> Check:
+    """A wrong name hides every program that is there: installing one would not help."""
+    if named:
+        said = f"WORKERS_CLAUDE_BIN names {named}, which is no program"
+        return Check("claude", ok=False, detail=said, fix="correct or unset WORKERS_CLAUDE_BIN")
+    return Check("claude", ok=False, detail="Claude Code was not found", fix=INSTALL)
 
 
 def _registration(places: list[ClaudePlaces], *, plugin: bool) -> Check:
