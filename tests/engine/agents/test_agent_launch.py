@@ -151,12 +151,12 @@ def test_a_new_or_strange_version_passes(text: str) -> None:
     check_version(text)
 
 
-def test_a_missing_program_is_told() -> None:
+async def test_a_missing_program_is_told() -> None:
     with pytest.raises(WrongUse, match="WORKERS_CLAUDE_BIN"):
         claude_program({"PATH": "/nowhere"})
     with pytest.raises(WrongUse, match="/nowhere/claude"):
         claude_program({"WORKERS_CLAUDE_BIN": "/nowhere/claude"})
-    assert ask_version("/nowhere/claude", {}) == ""
+    assert await ask_version("/nowhere/claude", {}) == ""
 
 
 def test_a_program_in_its_usual_place_is_found_as_doctor_finds_it() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -12,12 +13,14 @@ from tests.engine.agent_kit import (
     LOCAL_SECRETS,
     MODEL,
     PROVIDER_KEY,
+    fake_claude,
     rule,
     say,
     scripted,
     world,
 )
 
+from workers_tui.engine.agents import agent_launch
 from workers_tui.engine.agents.agent_limits import Limits
 from workers_tui.engine.agents.agent_request import AgentRequest, FollowUp
 from workers_tui.engine.agents.agent_trace import StepKind
@@ -322,6 +325,47 @@ async def test_claude_missing_or_too_old_is_told(tmp_path: Path) -> None:
         job = await one.run("go")
     assert job.state is JobState.FAILED
     assert "1.0.3 is too old" in (job.error or "")
+
+
+async def test_a_program_that_was_too_old_is_asked_again(tmp_path: Path) -> None:
+    program = tmp_path / "claude-that-is-replaced"
+    program.write_text("#!/bin/sh\necho '1.0.3 (Claude Code)'\n")
+    program.chmod(0o755)
+    async with world(tmp_path, ANSWER, claude=program) as one:
+        assert (await one.run("go")).state is JobState.FAILED
+        program.write_text(Path(fake_claude(tmp_path)).read_text())
+        assert (await one.run("go")).state is JobState.DONE
+
+
+async def test_a_version_that_is_never_told_holds_nothing_up_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = tmp_path / "asked"
+    program = tmp_path / "claude-that-says-nothing"
+    program.write_text(f"#!/bin/sh\nsleep 60 &\necho > {asked}\nwait\n")
+    program.chmod(0o755)
+    async with world(tmp_path, ANSWER, claude=program) as one:
+        job = await one.start("go")
+        while not asked.exists():  # noqa: ASYNC110 - nothing rings
+            await asyncio.sleep(0.01)
+        await one.engine.cancel(job.id)
+        async with asyncio.timeout(5):
+            assert (await one.engine.ended(job.id)).state is JobState.CANCELLED
+        assert one.left_alive() == []
+        monkeypatch.setattr(agent_launch, "VERSION_WAIT", 0.2)
+        assert await agent_launch.ask_version(str(program), {"PATH": os.environ["PATH"]}) == ""
+        assert one.left_alive() == []
+
+
+async def test_a_directory_whose_name_is_no_text_is_one_to_work_in(tmp_path: Path) -> None:
+    odd = tmp_path / os.fsdecode(b"lat\xe9in")
+    odd.mkdir()
+    async with world(tmp_path, ANSWER) as one:
+        origin = Origin((odd,), project=str(odd), client="test")
+        job = await one.engine.agents.start(AgentRequest("go"), origin)
+        assert (await one.engine.ended(job.id)).state is JobState.DONE
+        one.engine.agents.forget(job.id)
+        assert "lat" in one.engine.agents.trace(job.id)[0].text  # as its file keeps it
 
 
 async def test_only_so_many_run_at_once(tmp_path: Path) -> None:

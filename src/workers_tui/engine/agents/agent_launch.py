@@ -7,10 +7,13 @@ The prompt is in none of it.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
+import os
 import platform
 import shlex
-import subprocess
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,20 +94,36 @@ def claude_program(environ: Mapping[str, str]) -> str:
     )
 
 
-def ask_version(program: str, environ: Mapping[str, str]) -> str:
-    """What `claude --version` says; blocking. Nothing when it cannot be asked."""
+async def ask_version(program: str, environ: Mapping[str, str]) -> str:
+    """What `claude --version` says; nothing when it cannot be asked."""
     try:
-        asked = subprocess.run(
-            [program, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
+        asked = await asyncio.create_subprocess_exec(
+            program,
+            "--version",
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
             env=dict(environ),
-            timeout=VERSION_WAIT,
-            check=False,
+            start_new_session=True,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except OSError:
         return ""
-    return asked.stdout.decode("utf-8", errors="replace")
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(VERSION_WAIT):
+            return await _said(asked)
+    return ""
+
+
+async def _said(asked: asyncio.subprocess.Process) -> str:
+    """All that a process says; when nobody waits for it any more, it ends with its children."""
+    try:
+        said, _ = await asked.communicate()
+    except asyncio.CancelledError:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(asked.pid, signal.SIGKILL)
+        await asked.wait()
+        raise
+    return said.decode("utf-8", errors="replace")
 
 
 def check_version(text: str) -> None:

@@ -70,7 +70,8 @@ class Agents(Runs):
         self._traces: dict[str, Trace] = {}
         self._busy: set[str] = set()
         """Sessions at work."""
-        self._versions: dict[str, str] = {}
+        self._recent: set[str] = set()
+        """Programs that are not too old; one that is may be replaced while we run."""
 
     async def start(self, request: AgentRequest, origin: Origin) -> Job:
         """Queue one agent. Raises WorkersError before a job exists."""
@@ -168,10 +169,10 @@ class Agents(Runs):
         )
 
     async def _check_version(self, program: str) -> None:
-        if program not in self._versions:
+        if program not in self._recent:
             environ = {"PATH": self._parts.environ.get("PATH", ""), "HOME": "/nonexistent"}
-            self._versions[program] = await asyncio.to_thread(ask_version, program, environ)
-        check_version(self._versions[program])
+            check_version(await ask_version(program, environ))
+            self._recent.add(program)
 
     async def _gateway(self) -> str:
         """Where the gateway listens. Raises WorkFailed when no server comes up."""

@@ -84,7 +84,8 @@ class Sessions:
     def add_steps(self, session: str, job: str, steps: Sequence[TraceStep]) -> None:
         """Append steps to a job's file."""
         path = self.trace_file(session, job)
-        with path.open("a", encoding="utf-8") as file:
+        # A directory's name may be no UTF-8, and a step tells it.
+        with path.open("a", encoding="utf-8", errors="replace") as file:
             path.chmod(0o600)
             file.writelines(map(step_line, steps))
 
