@@ -969,7 +969,7 @@ STRANGERS = (
     Promise(
         "E6: a web page is refused",
         "server/gate.py",
-        'if origin is not None and origin.removeprefix(b"http://") not in self._hosts:',
+        'if any(name == b"origin" and not self._is_own(value) for name, value in raw):',
         "if False:",
         (
             GATE + "test_a_web_page_is_refused",
@@ -1038,7 +1038,7 @@ STRANGERS = (
     Promise(
         "two requests with one id: the second is refused, the first comes home",
         "server/request_ids.py",
-        "if key in self._used:",
+        "if not await self._free(key):",
         "if False:",
         (BODIES + "test_a_second_request_with_a_running_id_is_refused_and_the_first_comes_home",),
     ),
