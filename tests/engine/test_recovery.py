@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import threading
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from tests.engine.aftermath import Promises, examine, run_victim
 from tests.engine.money_kit import Rules, ask, job, open_money
 from tests.engine.victim import STEPS
 
+from workers_tui.engine.errors import StoreUnusable
 from workers_tui.engine.jobs.job import JobState
 from workers_tui.engine.money import Cost, CostSource, from_usd
 from workers_tui.engine.recovery import Recovered, keep_recovering, recover
@@ -161,3 +165,28 @@ async def test_a_lock_that_comes_when_its_asker_was_cancelled_is_let_go(home: Ho
     (outcome,) = await asyncio.gather(taking, return_exceptions=True)
     assert isinstance(outcome, asyncio.CancelledError)
     assert known_engines(home.engines) == set()
+
+
+async def test_a_lock_whose_file_cannot_be_removed_is_let_go_all_the_same(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = EngineLock.take(home.engines)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", fails)
+        lock.release()
+    dead = take_dead(home.engines, lock.id)
+    assert dead is not None
+    dead.release()
+
+
+async def test_a_start_that_cannot_look_for_the_dead_says_where(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers_tui.engine.recovery.known_engines", fails)
+    async with open_money(home) as money:
+        with pytest.raises(StoreUnusable, match=f"cannot look into {home.engines}: Input/output"):
+            await recover(home, money.store, money.jobs, money.budget, money.clock)
+
+
+def fails(*_: object, **__: object) -> None:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from workers_tui.engine.clock import Clock
-from workers_tui.engine.errors import StoreError
+from workers_tui.engine.errors import StoreError, StoreUnusable
 from workers_tui.engine.jobs import job_rows
 from workers_tui.engine.jobs.job import Job, JobState
 from workers_tui.engine.jobs.jobs import Jobs
@@ -27,6 +27,7 @@ from workers_tui.engine.spending.ledger import Entry, job_sum
 from workers_tui.engine.store.engine_lock import known_engines, off_the_loop, take_dead
 from workers_tui.engine.store.store import Store
 from workers_tui.engine.usage import Usage
+from workers_tui.home.files import why
 from workers_tui.home.places import Home
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,17 @@ class Recovered:
 
 
 async def recover(home: Home, store: Store, jobs: Jobs, budget: Budget, clock: Clock) -> Recovered:
-    """Clean up after every dead engine that nobody else is cleaning up after."""
+    """Clean up after every dead engine that nobody else is cleaning up after.
+
+    Raises StoreError, also where the engines' locks cannot be looked at.
+    """
+    try:
+        return await _recover(home, store, jobs, budget, clock)
+    except OSError as error:
+        raise StoreUnusable(f"cannot look into {home.engines}: {why(error)}") from error
+
+
+async def _recover(home: Home, store: Store, jobs: Jobs, budget: Budget, clock: Clock) -> Recovered:
     left_over = await store.read(_engines_with_work)
     known = await asyncio.to_thread(known_engines, home.engines)
     done = Recovered()
@@ -89,7 +100,7 @@ async def keep_recovering(
         await clock.sleep(LOOK_EVERY)
         try:
             found = await recover(home, store, jobs, budget, clock)
-        except (StoreError, OSError) as error:  # a home that is full, or read-only for a while
+        except StoreError as error:  # a home that is full, or read-only for a while
             log.warning("cannot look for dead engines: %s", error)
             continue
         if found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sqlite3
 import stat
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -406,6 +408,27 @@ def test_network_file_systems_are_known_by_name(tmp_path: Path) -> None:
     mac = f"/dev/disk1 on / (apfs, local)\n//me@nas/home on {tmp_path} (smbfs, nodev)\n"
     assert network_file_system(tmp_path, mac) == "smbfs"
     assert network_file_system(tmp_path, "") is None
+
+
+@pytest.mark.parametrize("step", ["network_file_system", "inode_of"])
+async def test_a_place_that_cannot_be_looked_at_is_one_clear_line(
+    path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def fails(*_: object, **__: object) -> os.stat_result:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    looked = getattr(store_file, step)
+
+    def look(*args: Any) -> Any:
+        monkeypatch.setattr(Path, "stat", fails)
+        try:
+            return looked(*args)
+        finally:
+            monkeypatch.undo()
+
+    monkeypatch.setattr(store_file, step, look)
+    with pytest.raises(StoreUnusable, match="Input/output error"):
+        await Store.open(path, [TABLE])
 
 
 async def test_a_network_file_system_is_refused_by_name(

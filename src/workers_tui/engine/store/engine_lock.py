@@ -44,13 +44,15 @@ class EngineLock:
             staged.rename(path)
         except BaseException:
             os.close(fd)
-            staged.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # the first error is the one to tell
+                staged.unlink()
             raise
         return cls(engine_id, path, fd)
 
     def release(self) -> None:
         """Leave: the file goes first, so nobody finds it unlocked and takes us for dead."""
-        self.path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # one that stays is cleared away like a dead engine's
+            self.path.unlink()
         with contextlib.suppress(OSError):
             os.close(self.fd)
 

@@ -90,7 +90,7 @@ class Store:
         """
         store = cls(path, len(migrations), durable=durable, look_every=look_every)
         store.set_aside = await asyncio.to_thread(store_file.prepare, path, migrations)
-        store._transactions.inode = await asyncio.to_thread(lambda: path.stat().st_ino)
+        store._transactions.inode = await asyncio.to_thread(store_file.inode_of, path)
         for thread in store._threads:
             thread.start()
         return store

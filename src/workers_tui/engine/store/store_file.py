@@ -65,13 +65,13 @@ def prepare(path: Path, migrations: Sequence[Migration]) -> Path | None:
 
     Raises StoreNewer (nothing is written then) or StoreUnusable.
     """
-    kind = network_file_system(path.parent)
-    if kind:
-        raise StoreUnusable(
-            f"{path.parent} lies on a network file system ({kind}), where locks cannot be "
-            "trusted; set WORKERS_HOME to a local directory"
-        )
     try:
+        kind = network_file_system(path.parent)
+        if kind:
+            raise StoreUnusable(
+                f"{path.parent} lies on a network file system ({kind}), where locks cannot be "
+                "trusted; set WORKERS_HOME to a local directory"
+            )
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _one_at_a_time(path.parent):
             aside = _set_aside_if_damaged(path, len(migrations))
@@ -104,6 +104,14 @@ def check_version(conn: sqlite3.Connection, known: int, path: Path) -> int:
             f"{path} was written by a newer workers-tui; restart this program with the new version"
         )
     return int(version)
+
+
+def inode_of(path: Path) -> int:
+    """Which file is open. Raises StoreUnusable."""
+    try:
+        return path.stat().st_ino
+    except OSError as error:
+        raise store_error(error, path) from error
 
 
 def check_place(path: Path, inode: int) -> None:
