@@ -310,6 +310,37 @@ def test_two_shapes_of_one_answer_are_wrong_use(program: Program, shapes: tuple[
     assert done.stderr.startswith(f"workers-tui: {' and '.join(shapes)} are shapes of one answer")
 
 
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ('{"prices": {"nobody-9": {"input": NaN, "output": 1}}}', "do not count: nobody-9"),
+        ('{"prices": {"nobody-9": {"input": -5, "output": 1}}}', "do not count: nobody-9"),
+        ('{"prices": 5}', "prices are no object"),
+        ('{"prices": {', "no JSON that can be read"),
+    ],
+)
+def test_own_prices_that_cannot_count_are_said(program: Program, settings: str, said: str) -> None:
+    Tree(program.root).write(line(model="nobody-9"))
+    home = find_home({"WORKERS_HOME": program.environ["WORKERS_HOME"]})
+    home.config.mkdir()
+    home.models_json.write_text(settings)
+    for how in ((), ("--no-index",)):
+        found = program.json(*how)
+        assert (found["manager"]["cost_usd"], len(found["files"]["unreadable"])) == (0, 1)
+        table = program.text(*how)
+        assert f"Could not be read: {home.models_json}: " in table
+        assert said in table
+
+
+def test_settings_that_were_named_must_be_there(program: Program, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "workers_tui", "--config", str(tmp_path / "no"), "savings"]
+    done = subprocess.run(
+        command, env=program.environ, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.endswith("no is not there; --config needs a models.json\n")
+
+
 def test_models_are_not_told_twice(program: Program) -> None:
     Tree(program.root).write(line())
     for axis in ("model", "day"):

@@ -73,6 +73,8 @@ def savings(
     root = workers_root or Path(
         os.environ.get("CLAUDE_WORKERS_ROOT") or Path.home() / ".claude-workers"
     )
+    if options.config is not None and not options.config.exists():
+        raise WrongUse(f"{options.config} is not there; --config needs a models.json")
     home = find_home(flat=options.home) if no_index else options.place()
     for directory in (*claude_dirs, *([workers_root] if workers_root else [])):
         if not directory.is_dir() and not was_read(home, directory):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sqlite3
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from workers_tui.engine.pricing.manager_prices import (
+    DEAREST,
     ManagerPrices,
     ask_table,
     forget_prices,
@@ -16,6 +18,7 @@ from workers_tui.engine.pricing.manager_prices import (
     price_as_text,
 )
 from workers_tui.engine.pricing.price_asking import ask_apart
+from workers_tui.engine.settings.settings import MOST_USD
 from workers_tui.engine.transcripts.index import MIGRATIONS
 
 DAY = date(2026, 6, 10).toordinal()
@@ -73,6 +76,16 @@ def test_the_users_own_prices_win(conn: sqlite3.Connection) -> None:
     assert found is not None
     assert (found.output, found.source) == (Decimal("0.1"), "models.json")
     assert prices.find("odd", DAY) is None
+
+
+@pytest.mark.parametrize("rate", [-5, 1e7, 1e400, "NaN", "-Infinity", True, "", [1], "1e30"])
+@pytest.mark.parametrize("name", ["input", "output", "cache_read", "cache_write_1h"])
+def test_a_price_that_the_settings_would_refuse_counts_nowhere(name: str, rate: Any) -> None:
+    given = {"input": 1, "output": 2, name: rate}
+    assert own_prices({"prices": {"m": given, "good": {"input": 0, "output": 1e6}}}).keys() == {
+        "good"
+    }
+    assert DEAREST == MOST_USD
 
 
 def test_a_new_price_table_is_asked_again(conn: sqlite3.Connection) -> None:

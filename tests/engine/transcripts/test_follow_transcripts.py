@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -19,6 +20,7 @@ from tests.engine.transcript_kit import Tree, line, usage
 
 from workers_tui.engine.jobs.job import JobKind, JobState
 from workers_tui.engine.money import Cost, CostSource, from_usd
+from workers_tui.engine.settings.config import ConfigFile
 from workers_tui.engine.spending.schema import STORE_MIGRATIONS
 from workers_tui.engine.store import store_file
 from workers_tui.engine.store.store import Store
@@ -63,6 +65,33 @@ async def test_appended_lines_and_new_files_show_without_asking(
     view = await following.until(lambda view: messages(view) == 3)
     assert view.today.manager.sums.messages == 1
     assert view.days[-1].manager_fresh == 115
+
+
+async def test_own_prices_count_as_soon_as_they_are_saved(
+    start: Callable[..., Following], tree: Tree, home: Home
+) -> None:
+    tree.write(line("m2", "r2", model="nobody-9"), name="odd")
+    following = start()
+    config = await ConfigFile.open(home, following.board, following.events)
+    view = await following.ready()
+    assert view.all_time.manager.unpriced == ("nobody-9",)
+    listed = view.all_time.manager.cost_pico
+
+    async def save(text: str) -> None:
+        home.models_json.write_text(text)
+        await config.refresh()
+
+    prices = {"nobody-9": {"input": 1000, "output": 1000}}
+    tiers = {"tiers": {"fast": {"model": "m"}}}
+    await save(json.dumps({**tiers, "prices": prices}))
+    view = await following.until(lambda view: not view.all_time.manager.unpriced)
+    assert view.all_time.manager.cost_pico > listed
+    await save('{"prices": {')
+    tree.add(line("m3", "r3"), name="old")
+    view = await following.until(lambda view: messages(view) == 3)
+    assert not view.all_time.manager.unpriced, "a broken file took back what was in force"
+    await save(json.dumps(tiers))
+    await following.until(lambda view: view.all_time.manager.unpriced == ("nobody-9",))
 
 
 async def test_what_is_written_before_the_watches_stand_shows_too(

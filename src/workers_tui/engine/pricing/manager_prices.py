@@ -18,6 +18,8 @@ from typing import Any
 from workers_tui.engine.pricing.price import Price, Rates
 
 NOON = time(12, tzinfo=UTC)
+DEAREST = Decimal(1_000_000)
+"""USD per million tokens, as the settings allow them; their classes load too slowly for here."""
 RATES = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 MAKERS = {
     "claude": "anthropic",
@@ -41,6 +43,12 @@ class ManagerPrices:
         self._table: dict[ModelDay, Price | None] = {}
         self.looked_up = ""
         """The day when the price table was last asked, as ISO."""
+
+    def use(self, own: Mapping[str, Price]) -> bool:
+        """Take other prices of the user's own; whether they are others."""
+        differs = own != self._own
+        self._own = dict(own)
+        return differs
 
     def find(self, model: str, day: int) -> Price | None:
         """The price of a model on a day, of what was loaded."""
@@ -140,7 +148,8 @@ def own_prices(settings: Any) -> dict[str, Price]:
 def _own_price(rates: Mapping[str, Any]) -> Price | None:
     try:
         given = {name: Decimal(str(rates[name])) for name in RATES if rates.get(name) is not None}
-        return _price(given, "models.json")
+        known = all(rate.is_finite() and 0 <= rate <= DEAREST for rate in given.values())
+        return _price(given, "models.json") if known else None
     except (InvalidOperation, KeyError):
         return None
 

@@ -15,7 +15,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workers_tui.engine.board import Board, Topic
+from workers_tui.engine.board import Board, Key, Topic
 from workers_tui.engine.clock import Clock
 from workers_tui.engine.errors import StoreError, StoreNewer
 from workers_tui.engine.events import Events
@@ -39,6 +39,8 @@ from workers_tui.home.files import read_json
 from workers_tui.home.places import Home
 
 T = TypeVar("T")
+
+CONFIG = Key(Topic.CONFIG)
 
 AGAIN = 0.3
 """Seconds between two folds of what jobs saved, or two loads of all sums."""
@@ -128,6 +130,7 @@ class TranscriptFollower:
                 tasks.create_task(self._follow_files(steps))
                 tasks.create_task(self._follow_jobs(steps))
                 tasks.create_task(self._follow_sums(steps))
+                tasks.create_task(self._follow_prices(steps))
         except ExceptionGroup as group:
             raise group.exceptions[0] from group  # the first that failed ended the others
         finally:
@@ -218,6 +221,21 @@ class TranscriptFollower:
             await self._publish(steps)
             self._jobs_moved.set()
             await self._rest(begun)
+
+    async def _follow_prices(self, steps: Steps) -> None:
+        """Price anew when the user's own prices change; a broken file changes none."""
+        watcher = self._board.watch()
+        try:
+            while True:
+                keys = await watcher.changed()
+                view = self._board.get(CONFIG) if CONFIG in keys else None
+                if view is not None and view.error is None:
+                    settings = await asyncio.to_thread(read_json, view.path)
+                    if settings is not None and await self._step(steps.price_by, settings):
+                        self._jobs_moved.set()  # which shows the sums, too
+                await self._clock.sleep(AGAIN)
+        finally:
+            watcher.close()
 
     # jobs
 

@@ -66,9 +66,23 @@ def gather(
         facts.rows += older_history.rows(conn, first)
         facts.files = index_query.file_counts(conn, ids)
         _take_delegation(conn, home, ids, facts, since)
-        prices = ManagerPrices(own_prices(read_json(config or home.models_json)))
+        prices = _own_prices(config or home.models_json, facts)
         load_prices(transact, prices, facts.rows)
     return build(facts, prices, by=by, since=since)
+
+
+def _own_prices(path: Path, facts: Facts) -> ManagerPrices:
+    """The user's own prices; those that cannot count are said, for the cost differs without."""
+    settings = read_json(path)
+    own = own_prices(settings)
+    given = settings.get("prices") if isinstance(settings, dict) else None
+    if settings is None and path.exists():
+        facts.unreadable.append(f"{path}: no JSON that can be read, so prices in it do not count")
+    elif given and not isinstance(given, dict):
+        facts.unreadable.append(f"{path}: prices are no object, so they do not count")
+    elif lost := sorted(given.keys() - own.keys() if given else ()):
+        facts.unreadable.append(f"{path}: prices without sense do not count: {', '.join(lost)}")
+    return ManagerPrices(own)
 
 
 def damage_told(aside: Path | None) -> list[str]:
@@ -124,7 +138,7 @@ def gather_without_index(
     facts = Facts(files=scanned.files, unreadable=scanned.unreadable)
     facts.rows = [row for row in rows if row.day >= first]
     _take_ledger(home, facts, since)
-    prices = ManagerPrices(own_prices(read_json(config or home.models_json)))
+    prices = _own_prices(config or home.models_json, facts)
     with contextlib.closing(_price_memory(home)) as conn:
         load_prices(transactions(conn), prices, facts.rows)
     return replace(build(facts, prices, by=by, since=since), without_index=True)

@@ -150,6 +150,14 @@ class Steps:
         changed = {name for name, price in before.items() if self._price_of(name) != price}
         return self.book.jobs.of_session(changed) if changed else set()
 
+    def price_by(self, settings: Any) -> bool:
+        """Go by the prices in these settings from now on; whether they are others."""
+        if not self.book.prices.use(own_prices(settings)):
+            return False
+        self._load_prices()  # of models that the user no longer prices
+        self.book.reprice()
+        return True
+
     def _price_of(self, session: str | None) -> Price | None:
         """The price of a session's main model; of everybody's, where it has none."""
         if session not in self._prices:
