@@ -42,6 +42,7 @@ pictures: $(STAMP) ## the README's pictures, made from the running program
 	$(BIN)/python screenshots/make.py
 
 $(STAMP): pyproject.toml constraints.txt
+	@echo "installing into $(VENV): a minute or so, once"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
 	@touch $(STAMP)
