@@ -152,7 +152,7 @@ def test_bad_rows_are_counted_and_stop_nothing(program: Program, bad: str) -> No
     stats = program.stats()
     assert stats["ledger"]["bad_rows"] == 1
     assert stats["today"]["calls"] == 2
-    assert "1 lines" in program.good("stats").out
+    assert "1 line of" in program.good("stats").out
 
 
 def test_an_amount_as_text_counts_when_it_is_taken_in(program: Program) -> None:

@@ -239,7 +239,7 @@ async def test_noise_on_a_list_is_not_worked_off_to_its_end() -> None:
     screen = SimpleNamespace(
         is_mounted=True, focused=None, focus_chain=[], post_message=lambda _: True
     )
-    app = SimpleNamespace(screen=screen, focused=None, set_timer=lambda *_: None)
+    app = SimpleNamespace(screen=screen, focused=None, is_running=True, set_timer=lambda *_: None)
     keys = KeyQueue(app, deliver)  # type: ignore[arg-type]
     for _ in range(5 * MOST):
         await keys.take(events.Key("z", "z"))
