@@ -200,10 +200,13 @@ async def test_a_list_of_another_address_is_another_list(home: Home) -> None:
         assert price.source == "genai-prices"
 
 
-async def test_an_old_list_is_asked_for_again_and_stays_when_nobody_answers(home: Home) -> None:
+@pytest.mark.parametrize("away", [FRESH, -FRESH * 3], ids=["old", "of a wrong clock"])
+async def test_an_old_list_is_asked_for_again_and_stays_when_nobody_answers(
+    home: Home, away: timedelta
+) -> None:
     class Tomorrow(SystemClock):
         def now(self) -> Any:
-            return super().now() + FRESH + timedelta(minutes=1)
+            return super().now() + away + timedelta(minutes=1)
 
     async with engine_over(home, settings={"prices": {}}, gets={"models": LIST}) as (engine, _):
         await found(engine)
@@ -226,6 +229,18 @@ async def test_a_torn_list_on_disk_is_asked_for_again(home: Home, tmp_path: Path
     lists = ModelLists(kept.parent, FastClock(), fetch)
     await lists.load("openrouter", "https://openrouter.ai/api/v1")
     assert lists.get("openrouter") is None
+
+
+async def test_a_list_on_disk_that_names_no_zone_does_not_stop_a_call(home: Home) -> None:
+    async with engine_over(home, settings={"prices": {}}, gets={"models": LIST}) as (engine, _):
+        await found(engine)
+    (kept,) = (home.state / "models").iterdir()
+    raw = json.loads(kept.read_text())
+    kept.write_text(json.dumps({**raw, "at": raw["at"][:19]}))
+    async with engine_over(home, settings={"prices": {}}) as (engine, _):
+        price = await found(engine)
+    assert price is not None
+    assert price.input == 5
 
 
 async def test_this_machine_is_free_unless_priced(home: Home) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
 from tests.engine.money_kit import Money, ask, entry, job, open_money
 
-from workers_tui.engine.errors import UpstreamFailed
+from workers_tui.engine.errors import StoreUnusable, UpstreamFailed
+from workers_tui.engine.jobs import job_rows
 from workers_tui.engine.jobs.job import JobState
 from workers_tui.engine.money import Cost, CostSource, from_usd
 from workers_tui.engine.spending.reconcile import DELAYS, LABEL, Drift, KeyUsage, Reconciler
@@ -99,6 +101,50 @@ async def test_an_ended_job_shows_what_it_really_cost(money: Money) -> None:
     fixed = await money.jobs.get(made.id)
     assert fixed.cost == Cost(from_usd("0.01"), CostSource.RECONCILED)
     assert fixed.state is JobState.CANCELLED
+
+
+async def test_a_bill_and_the_cost_of_its_job_are_booked_together_or_not_at_all(
+    money: Money, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await money.jobs.create(job())
+    await money.jobs.change(made.id, state=JobState.RUNNING)
+    await book(money, "gen-1", GUESS, made.id)
+    await money.jobs.change(made.id, state=JobState.CANCELLED, cost=GUESS)
+    reconciler = Provider(**{"gen-1": "0.01"}).reconciler(money)
+
+    def full(*_: object) -> int:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(job_rows, "update", full)
+        with pytest.raises(StoreUnusable):
+            await reconciler.settle_open()
+    assert (await reconciler.settle_open()).settled == 1
+    assert (await money.jobs.get(made.id)).cost == Cost(from_usd("0.01"), CostSource.RECONCILED)
+
+
+async def test_the_background_outlives_a_store_that_fails_after_a_bill_was_settled(
+    money: Money,
+) -> None:
+    provider = Provider(**{"gen-1": "0.01", "gen-2": "0.02"})
+    reconciler = provider.reconciler(money)
+    told: list[Drift] = []
+
+    async def fails(drift: Drift) -> None:
+        told.append(drift)
+        raise StoreUnusable("the disk is full")
+
+    reconciler.on_settled(fails)
+    run = asyncio.ensure_future(reconciler.run())
+    async with asyncio.timeout(30):
+        for number in (1, 2):
+            await book(money, f"gen-{number}", PENDING)
+            while len(told) < number:
+                assert not run.done()
+                money.clock.move(timedelta(seconds=200))
+                await money.budget.refresh()
+    run.cancel()
+    await asyncio.gather(run, return_exceptions=True)
 
 
 async def test_the_utc_day_is_compared_with_the_key(money: Money) -> None:

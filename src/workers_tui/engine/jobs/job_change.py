@@ -7,7 +7,8 @@ with its own rows. Nothing is shown here; that follows the commit.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +17,7 @@ from workers_tui.engine.errors import UnknownJob
 from workers_tui.engine.jobs import job_rows
 from workers_tui.engine.jobs.job import ENDED, Job, JobState
 from workers_tui.engine.jobs.job_steps import advance, correct
+from workers_tui.engine.money import Cost
 
 
 class JobChange:
@@ -56,6 +58,26 @@ class JobChange:
             job_rows.drop_cancels(conn, [self.job_id])
         self.number, self.new = job_rows.update(conn, new), new
         return new
+
+
+class CostChange:
+    """What an ended job cost, anew; one that is live, or gone, is left alone. Used likewise."""
+
+    def __init__(self, job_id: str, cost: Callable[[sqlite3.Connection], Cost | None]) -> None:
+        self.job_id = job_id
+        self.new: Job | None = None
+        """None where nothing was to change."""
+        self.number = 0
+        """Of the change among all changes."""
+        self._cost = cost
+
+    def __call__(self, conn: sqlite3.Connection) -> None:
+        """Write the new value."""
+        self.new = None
+        old, cost = job_rows.get(conn, self.job_id), self._cost(conn)
+        if old is not None and old.state.ended and old.cost != cost:
+            self.new = replace(old, cost=cost)
+            self.number = job_rows.update(conn, self.new)
 
 
 def end_unbegun(conn: sqlite3.Connection, jobs: Iterable[Job], now: datetime) -> None:

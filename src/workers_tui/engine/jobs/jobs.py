@@ -22,7 +22,7 @@ from workers_tui.engine.clock import Clock
 from workers_tui.engine.errors import StoreError, UnknownJob, WrongUse
 from workers_tui.engine.jobs import job_rows
 from workers_tui.engine.jobs.job import AT_HAND, LIVE, Job, JobKind, JobState
-from workers_tui.engine.jobs.job_change import JobChange, end_unbegun
+from workers_tui.engine.jobs.job_change import CostChange, JobChange, end_unbegun
 from workers_tui.engine.jobs.job_rows import Filter
 from workers_tui.engine.jobs.job_steps import new_id, plain_id, states_of, unknown_id
 from workers_tui.engine.jobs.result_sweep import ResultSweep
@@ -145,19 +145,15 @@ class Jobs:
             except (StoreError, WrongUse) as error:
                 log.warning("the end of job %s is not saved: %s", job_id, error)
 
-    async def correct_cost(self, job_id: str, cost: Cost | None) -> None:
-        """Give an ended job its final cost; one that is live, or gone, is left alone."""
-
-        def work(conn: sqlite3.Connection) -> tuple[int, Job] | None:
-            old = job_rows.get(conn, job_id)
-            if old is None or not old.state.ended or old.cost == cost:
-                return None
-            new = replace(old, cost=cost)
-            return job_rows.update(conn, new), new
-
-        changed = await self._store.write(work)
-        if changed is not None:
-            self._put(changed[1], changed[0])
+    @contextmanager
+    def costing(
+        self, job_id: str, cost: Callable[[sqlite3.Connection], Cost | None]
+    ) -> Iterator[CostChange]:
+        """A new cost of an ended job as a part of a transaction that the block commits."""
+        change = CostChange(job_id, cost)
+        yield change
+        if change.new is not None:
+            self._put(change.new, change.number)
 
     def show(self, job_id: str, **changes: Any) -> Job:
         """Show changes on the board only, such as counts while text streams in.

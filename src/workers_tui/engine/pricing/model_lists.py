@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ class ModelLists:
         raw = await asyncio.to_thread(read_json, self._path(provider))
         if isinstance(raw, dict) and raw.get("source") == address:
             try:
-                at = datetime.fromisoformat(raw["at"])
+                at = datetime.fromisoformat(raw["at"]).astimezone(UTC)
             except (KeyError, TypeError, ValueError):
                 return
             self._take(provider, address, at, raw.get("data"))
@@ -94,10 +94,11 @@ class ModelLists:
                 log.warning("the list of models of %s cannot be kept: %s", provider, error)
 
     def _is_fresh(self, provider: str, address: str) -> bool:
+        """Not too old; one that a wrong clock dated far ahead would stay new for ever."""
         known = self._lists.get(provider)
-        return (
-            known is not None and known.source == address and self._clock.now() - known.at < FRESH
-        )
+        if known is None or known.source != address:
+            return False
+        return abs(self._clock.now() - known.at) < FRESH
 
     def _take(self, provider: str, address: str, at: datetime, data: Any) -> None:
         source = f"{provider} list {at.date().isoformat()}"

@@ -146,12 +146,22 @@ class Ledger:
         """Be told when a call was booked whose cost can be asked for."""
         self._open_bells.append(bell)
 
-    async def correct(self, call: str, cost: Cost) -> None:
-        """Book what a call really cost, as a row with the difference."""
+    async def correct(
+        self, call: str, cost: Cost, also: Callable[[sqlite3.Connection], object] | None = None
+    ) -> None:
+        """Book what a call really cost, as a row with the difference.
+
+        `also` is written in the same transaction, after it.
+        """
         at = self._clock.now()
-        row = await self._store.write(
-            lambda conn: ledger_rows.correct(conn, call, cost, at, facts.zone_of(conn))
-        )
+
+        def work(conn: sqlite3.Connection) -> Row | None:
+            row = ledger_rows.correct(conn, call, cost, at, facts.zone_of(conn))
+            if also is not None:
+                also(conn)
+            return row
+
+        row = await self._store.write(work)
         if row is not None:
             await self.project(row.number)
 

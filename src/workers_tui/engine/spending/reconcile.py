@@ -139,12 +139,12 @@ class Reconciler:
                 schedule.add((entry.call for entry in entries), self._clock.monotonic())
                 due = schedule.take_due(self._clock.monotonic())
                 drift = await self._settle([entry for entry in entries if entry.call in due])
+                if drift.settled and self._settled is not None:
+                    await self._settled(drift)
             except StoreError as error:
                 log.warning("cannot settle open costs: %s", error)
                 await self._clock.sleep(DELAYS[-1])
                 continue
-            if drift.settled and self._settled is not None:
-                await self._settled(drift)
             await self._until(schedule.next())
 
     async def settle_open(self) -> Drift:
@@ -188,16 +188,12 @@ class Reconciler:
             return None
 
     async def _correct(self, entry: Entry, cost: Cost) -> Pico:
+        """Book it, and let the job say it too: a live one sums up at its end."""
         before = (await self._ledger.of_job(entry.job))[1]
-        await self._ledger.correct(entry.call, cost)
+        with self._jobs.costing(entry.job, lambda conn: job_sum(conn, entry.job)[1]) as change:
+            await self._ledger.correct(entry.call, cost, change)
         after = (await self._ledger.of_job(entry.job))[1]
-        await self._correct_job(entry.job)
         return ((after and after.pico) or 0) - ((before and before.pico) or 0)
-
-    async def _correct_job(self, job_id: str) -> None:
-        """An ended job shows what it really cost; one that runs will sum up at its end."""
-        _usage, cost = await self._store.read(lambda conn: job_sum(conn, job_id))
-        await self._jobs.correct_cost(job_id, cost)
 
     async def _compare(self, provider: str) -> ProviderDrift:
         now = self._clock.now().astimezone(UTC)
