@@ -85,10 +85,14 @@ def test_settings_that_are_no_plain_json_matter_only_where_they_would_be_edited(
     settings = desk / ".claude" / "settings.json"
     settings.parent.mkdir()
     settings.write_text("{} // mine\n")
+    rules = settings.with_name("CLAUDE.md")
     assert main(["connect", "--no-hooks", "--no-permissions"]) == 0
     assert "note" not in capsys.readouterr().out
-    assert (desk / ".claude" / "CLAUDE.md").exists()
-    assert settings.read_text() == "{} // mine\n"
+    assert rules.exists()
+    rules.write_bytes(b"\xff")
+    assert main(["connect", "--no-hooks", "--no-permissions", "--no-rules"]) == 0
+    assert "note" not in capsys.readouterr().out
+    assert (settings.read_text(), rules.read_bytes()) == ("{} // mine\n", b"\xff")
 
 
 @pytest.mark.parametrize("part", ["--http", "--hooks", "--no-rules", "--no-permissions"])
@@ -99,6 +103,15 @@ def test_a_part_cannot_be_named_where_everything_goes(desk: Path, capsys: Out, p
         f"workers-tui: --remove takes everything back: leave out {part}\n"
     )
     assert (desk / ".claude" / "settings.json").exists()
+
+
+@pytest.mark.parametrize("left_out", ["hooks", "permissions"])
+def test_what_changes_is_named_by_the_parts_that_are_wanted(
+    desk: Path, capsys: Out, left_out: str
+) -> None:
+    assert main(["connect", f"--no-{left_out}"]) == 0
+    (kept,) = {"hooks", "permissions"} - {left_out}
+    assert f"create {desk / '.claude' / 'settings.json'}: {kept}\n" in capsys.readouterr().out
 
 
 def test_project_scope_stays_in_the_project(desk: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,8 +115,10 @@ def plan_connect(scope: Scope, project: Path, wanted: Wanted, environ: Mapping[s
         return ours.with_permissions(text) if wanted.permissions else text
 
     files = []
-    if hooks or wanted.permissions:  # or a file that cannot be edited is in nobody's way
-        files.append(_edited(places, places.settings, "hooks and permissions", edit))
+    parts = [("hooks", hooks), ("permissions", wanted.permissions)]
+    title = " and ".join(name for name, is_wanted in parts if is_wanted)
+    if title:  # or a file that cannot be edited is in nobody's way
+        files.append(_edited(places, places.settings, title, edit))
     if wanted.rules:
         files.append(_ruled(places, ours.with_rules))
     notes += _staying(places, wanted)
@@ -124,13 +127,13 @@ def plan_connect(scope: Scope, project: Path, wanted: Wanted, environ: Mapping[s
 
 def _staying(places: ClaudePlaces, wanted: Wanted) -> list[str]:
     """What is not wanted and there already: leaving it out takes nothing back."""
-    there = []
-    if not wanted.hooks and _cuts(places, ours.without_hooks):
-        there.append("the hooks")
-    if not wanted.permissions and _cuts(places, ours.without_permissions):
-        there.append("the permissions")
-    if not wanted.rules and _ruled(places, ours.without_rules).needed:
-        there.append("the rules")
+    edited = partial(_edited, places, places.settings, "")
+    parts = (
+        ("the hooks", wanted.hooks, partial(edited, ours.without_hooks)),
+        ("the permissions", wanted.permissions, partial(edited, ours.without_permissions)),
+        ("the rules", wanted.rules, partial(_ruled, places, ours.without_rules)),
+    )
+    there = [name for name, is_wanted, cut in parts if not is_wanted and _holds(cut)]
     if not there:
         return []
     stays = f"{' and '.join(there)} that are there already stay"
@@ -138,12 +141,11 @@ def _staying(places: ClaudePlaces, wanted: Wanted) -> list[str]:
     return [f"{stays}: {how}"]
 
 
-def _cuts(places: ClaudePlaces, edit: Callable[[JsonText], JsonText]) -> bool:
-    """Whether the settings hold what this takes out; what cannot be read is not looked into."""
+def _holds(cut: Callable[[], Change]) -> bool:
+    """Whether there is something to cut out; what cannot be read is nobody's business here."""
     try:
-        text = read_settings(places.settings)
-        return edit(text).text != text.text
-    except (Unusable, NotJson):
+        return cut().needed
+    except Unusable:
         return False
 
 
