@@ -75,6 +75,20 @@ async def test_the_first_call_starts_a_server_that_outlives_the_forwarder(
     assert serving_pid(home) == pid
 
 
+async def test_a_server_that_ended_is_no_dead_process_of_its_forwarder(
+    forward: Forward, environ: dict[str, str], home: Home
+) -> None:
+    client = await forward(**environ)
+    await client.greet()
+    assert "job=" in text_of(await client.call(1, "delegate", {"task": "hello"}))
+    pid = serving_pid(home)
+    os.kill(pid, signal.SIGTERM)
+    async with asyncio.timeout(20):
+        while Path(f"/proc/{pid}").exists():  # noqa: ASYNC110 - nothing rings
+            await asyncio.sleep(0.02)
+    await client.leave()
+
+
 async def test_a_relative_home_means_the_same_directory_to_the_server(
     forward: Forward, environ: dict[str, str], home: Home
 ) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.forwarder.conftest import BOTH_ERAS, Forward, Serve
 from tests.forwarder.stdio import text_of
 from tests.server.fake_engine import FakeEngine
@@ -79,6 +80,28 @@ async def test_progress_carries_the_clients_own_token(
     told = await client.notice("notifications/progress")
     assert told["params"]["progressToken"] == "mine"
     assert "_meta" not in told["params"]
+
+
+@pytest.mark.parametrize("token", [{"a": 1}, [1], 1.5, float("nan"), True])
+async def test_a_token_that_is_none_asks_for_no_progress(
+    forward: Forward, serve: Serve, token: object
+) -> None:
+    await serve()
+    client = await forward()
+    await client.greet()
+    await client.call(1, "delegate", {"task": "t"}, progressToken=token)
+    assert not [one for one in client.seen if one.get("method") == "notifications/progress"]
+
+
+async def test_half_a_character_in_a_call_does_not_keep_it_from_the_server(
+    forward: Forward, serve: Serve, engine: FakeEngine
+) -> None:
+    await serve()
+    client = await forward()
+    await client.greet()
+    answer = await client.call(1, "delegate", {"task": "cut \ud83d here, \U0001f600 whole"})
+    assert text_of(answer).endswith("the answer")
+    assert engine.asked[0][0].task == "cut ? here, \U0001f600 whole"
 
 
 async def test_progress_of_one_call_never_reaches_another(

@@ -87,6 +87,23 @@ async def test_a_record_that_somebody_spoilt_is_written_again(
     assert not home.server_json.exists()
 
 
+@pytest.mark.parametrize("left", [None, b"", b"\xff\x00"])
+async def test_a_token_that_somebody_took_away_is_put_back(
+    start: Start, home: Home, monkeypatch: pytest.MonkeyPatch, left: bytes | None
+) -> None:
+    monkeypatch.setattr(host_module, "SAY_EVERY", 0.02)
+    host = await start()
+    async with client_of(host):
+        token = read_token(home)
+        home.token.unlink()
+        if left is not None:
+            home.token.write_bytes(left)
+        await until(lambda: read_token(home) == token)
+    assert home.token.stat().st_mode & 0o777 == 0o600
+    async with client_of(host) as client:
+        assert (await client.list_tools()).tools
+
+
 async def test_a_second_dashboard_is_a_viewer_until_the_first_leaves(
     start: Start, engine: FakeEngine, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:

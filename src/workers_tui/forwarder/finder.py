@@ -7,6 +7,7 @@ import fcntl
 import os
 import secrets
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -90,6 +91,7 @@ class Finder:
             while time.monotonic() < until:
                 place = self.find()
                 if place is not None:
+                    _leave(child)
                     return place
                 if child is None and held.enter_context(self._spawn_lock()):
                     child = self._start()
@@ -154,6 +156,12 @@ class Finder:
             if lines[-1]:
                 return f"the server did not start: {lines[-1].removeprefix('workers-tui: ')}"
         return f"the server did not start; see {self._home.log}"
+
+
+def _leave(child: subprocess.Popen[bytes] | None) -> None:
+    """Let a server run on; when it has left it must not stay as a dead process until we do."""
+    if child is not None:
+        threading.Thread(target=child.wait, daemon=True).start()
 
 
 def takes_calls(place: Place) -> bool:

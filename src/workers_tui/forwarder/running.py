@@ -31,7 +31,8 @@ class Running:
         self.params = params
         self.newest = newest
         """It came in the newest protocol era."""
-        self.token = meta.get("progressToken")
+        token = meta.get("progressToken")
+        self.token = token if frames.proper_id(token) else None
         """The client's own, None when it wants no progress."""
         self.name = str(meta.get(TOOL_USE_ID) or os.urandom(12).hex())
         """Names the call in the store, whichever server took it."""

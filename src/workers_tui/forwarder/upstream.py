@@ -120,7 +120,9 @@ class Server:
         return [str(job) for job in jobs] if isinstance(jobs, list) else []
 
     def _post(self, message: Message, timeout: float | None) -> Exchange:
-        body = json.dumps(message, separators=(",", ":")).encode()
+        # Half of a character, as a model may say one, is no JSON to the server.
+        text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+        body = text.encode("utf-8", "replace")
         if len(body) > LARGEST:
             raise TooLarge(
                 f"a call may have {LARGEST >> 20} MB at most; name files instead of pasting them"

@@ -14,8 +14,9 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from workers_tui.home.files import write_atomic
 from workers_tui.home.places import Home
-from workers_tui.home.server_record import read_token
+from workers_tui.home.server_record import ensure_token, read_token
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -34,6 +35,8 @@ class Token:
         self._home = home
         self._stamp: tuple[int, int] | None = None
         self._value = ""
+        self._last = ""
+        """The last one that there was."""
 
     @property
     def value(self) -> str:
@@ -45,7 +48,17 @@ class Token:
         stamp = (status.st_mtime_ns, status.st_ino)
         if stamp != self._stamp:
             self._value, self._stamp = read_token(self._home) or "", stamp
+            self._last = self._value or self._last
         return self._value
+
+    def keep(self) -> None:
+        """Put the token back if its file was taken away or spoilt. Blocking; raises OSError."""
+        if self.value:
+            return
+        if self._last:
+            write_atomic(self._home.token, self._last + "\n", mode=0o600)
+        else:
+            ensure_token(self._home)
 
     def fits(self, header: bytes) -> bool:
         """Whether an Authorization header carries it."""

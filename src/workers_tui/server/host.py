@@ -69,6 +69,7 @@ class Host:
         self.traffic = Traffic()
         self.claim = claim.Claim(engine.home)
         self.taking = True
+        self._token = Token(engine.home)
         self._address = (host, port)
         self._project = project
         self._idle = idle
@@ -172,7 +173,7 @@ class Host:
         self._show()
         self._spawn(self._watch(side))
         self._spawn(self._count_clients())
-        self._spawn(self._keep_saying_where(self.url))
+        self._spawn(self._stay_findable(self.url, self._token))
         if self.kind == "background":
             self._spawn(self._leave_when_idle())
 
@@ -184,10 +185,12 @@ class Host:
             why = error.strerror or error
             self.message = f"cannot write server.json ({why}): Claude Code will not find {url}"
 
-    async def _keep_saying_where(self, url: str) -> None:
-        """Whoever cleans up the home must not make this server unfindable for its life."""
+    async def _stay_findable(self, url: str, token: Token) -> None:
+        """Whoever cleans up the home must not shut everybody out of this server for its life."""
         while True:
             await asyncio.sleep(SAY_EVERY)
+            with contextlib.suppress(OSError):  # a full disk: tried again
+                await asyncio.to_thread(token.keep)
             record = await asyncio.to_thread(read_record, self.engine.home)
             if self.taking and (record is None or record.url != url):
                 await self._say_where(url)
@@ -199,7 +202,7 @@ class Host:
         doors = web.Doors(self.engine, self.clients, self._project, seen=self._show)
         side: McpSide = web.make_side(doors)
         self._side = side
-        token = Token(self.engine.home)
+        token = self._token
         control = Control(self, token)
         routes = {
             "/mcp": web.mcp_app(side),
