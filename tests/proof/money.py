@@ -12,6 +12,8 @@ CALLS = "engine/calls/test_calls.py::"
 BOUNDS = "engine/calls/test_bounds.py::"
 STORE = "engine/store/test_store.py::"
 MONEY = "engine/test_money.py::"
+PRICES = "engine/pricing/test_manager_prices.py::"
+FOLLOW = "engine/transcripts/test_follow_transcripts.py::"
 
 CAP = (
     Promise(
@@ -260,4 +262,21 @@ AFTERMATH = (
     ),
 )
 
-PROMISES = (*CAP, *BILLS, *AFTERMATH)
+WORTH = (
+    Promise(
+        "a price that makes no sense counts nowhere in the savings",
+        "engine/pricing/manager_prices.py",
+        "known = all(rate.is_finite() and 0 <= rate <= DEAREST for rate in given.values())",
+        "known = True",
+        (PRICES + "test_a_price_that_the_settings_would_refuse_counts_nowhere",),
+    ),
+    Promise(
+        "own prices count in the live savings as soon as they are saved",
+        "engine/transcripts/savings_steps.py",
+        "        self.book.reprice()\n        return True\n",
+        "        return True\n",
+        (FOLLOW + "test_own_prices_count_as_soon_as_they_are_saved",),
+    ),
+)
+
+PROMISES = (*CAP, *BILLS, *AFTERMATH, *WORTH)
