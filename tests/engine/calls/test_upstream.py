@@ -222,6 +222,20 @@ async def test_an_error_with_odd_parts_is_a_failure_like_any_other(
     assert whole.value.retryable == (status == 429)
 
 
+@pytest.mark.parametrize("piece", [b"x" * 65_536, b"data: x\n" * 8192], ids=["bytes", "lines"])
+async def test_a_provider_that_never_ends_its_event_is_left(piece: bytes) -> None:
+    endless = stream(sse(chunk("part")), *[piece] * 1000)
+    with pytest.raises(Incomplete, match="acme sent more than 8 MB without an end"):
+        await read(endless)
+
+
+async def test_a_whole_answer_that_never_ends_is_left() -> None:
+    endless = stream(*[b" " * 65_536] * 1000)
+    endless.headers["content-type"] = "application/json"
+    with pytest.raises(Incomplete, match="acme sent more than 8 MB without an end"):
+        await read(endless)
+
+
 async def test_reasons_that_no_line_can_show_do_not_count() -> None:
     odd = {"delta": {}, "finish_reason": "a\nb", "native_finish_reason": "x" * 1000}
     _, answer = await read(stream(sse(chunk("text"), {"choices": [odd]}, "[DONE]")))

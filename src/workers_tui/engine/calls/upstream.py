@@ -22,7 +22,7 @@ import msgspec
 from workers_tui.engine.calls.answer import Reading
 from workers_tui.engine.calls.deadline import Deadline, Limits
 from workers_tui.engine.calls.pace import Pace, Reader
-from workers_tui.engine.calls.sse import EventReader
+from workers_tui.engine.calls.sse import LONGEST, EventReader, EventTooLong
 from workers_tui.engine.calls.upstream_errors import page_text, refusal, stream_failure
 from workers_tui.engine.clock import Clock
 from workers_tui.engine.errors import Incomplete, UpstreamFailed
@@ -144,11 +144,16 @@ class Upstream:
             async with asyncio.timeout_at(deadline.at()) as timer:
                 if _media_type(response) == "application/json":
                     # It was asked for as a stream and came whole.
-                    _hand_over([await response.aread()], reading, on_text)
+                    _hand_over([await _read_whole(response)], reading, on_text)
                 else:
                     await self._read_events(response, deadline, timer, reading, on_text)
         except TimeoutError:
             raise deadline.ran_out(request.provider) from None
+        except EventTooLong:
+            raise Incomplete(
+                f"{request.provider} sent more than {LONGEST // 1_000_000} MB without an end; "
+                "what came before is kept"
+            ) from None
         except httpx.HTTPError as error:
             raise Incomplete(
                 f"{request.provider} broke off in the middle of the answer ({_reason(error)}); "
@@ -164,10 +169,8 @@ class Upstream:
         on_text: Callable[[str], None],
     ) -> None:
         events = EventReader()
-        # A generator, though httpx does not say so: it is closed whatever happens here.
-        source = cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
         with Reader(self._pace) as reader:
-            async with aclosing(source) as pieces:
+            async with aclosing(_pieces(response)) as pieces:
                 async for piece in pieces:
                     if _hand_over(events.feed(piece), reading, on_text):
                         deadline.moved(timer)
@@ -286,10 +289,23 @@ def _is_answer(response: httpx.Response) -> bool:
     return _media_type(response) in {"text/event-stream", "application/json"}
 
 
-async def _read_some(response: httpx.Response) -> bytes:
-    body = b""
-    async for piece in response.aiter_bytes():
-        body += piece
-        if len(body) >= ERROR_BYTES:
-            break
+async def _read_whole(response: httpx.Response) -> bytes:
+    body = await _read_some(response, LONGEST + 1)
+    if len(body) > LONGEST:
+        raise EventTooLong
     return body
+
+
+async def _read_some(response: httpx.Response, enough: int = ERROR_BYTES) -> bytes:
+    body = bytearray()
+    async with aclosing(_pieces(response)) as pieces:
+        async for piece in pieces:
+            body += piece
+            if len(body) >= enough:
+                break
+    return bytes(body)
+
+
+def _pieces(response: httpx.Response) -> AsyncGenerator[bytes, None]:
+    """A generator, though httpx does not say so: it is to be closed whatever happens."""
+    return cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
