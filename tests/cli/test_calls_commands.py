@@ -209,6 +209,20 @@ def test_columns_are_straight_whatever_names_stand_in_them(run: Run, home: Home)
     assert len({cells(row) for row in table}) == 1
 
 
+@pytest.mark.parametrize("what", ["a directory", "a loop"])
+def test_what_stands_where_a_file_of_ours_belongs_is_said_in_a_line(
+    run: Run, home: Home, what: str
+) -> None:
+    if what == "a directory":
+        home.token.mkdir(parents=True)
+    else:
+        home.token.symlink_to(home.token)
+    code, _, err = run("key", "rotate-local")
+    assert code == 1
+    assert err.startswith(f"workers-tui: {home.token} cannot be used: ")
+    assert "error of its own" not in err
+
+
 def test_an_ended_job_cannot_be_cancelled(run: Run) -> None:
     good(run("run", "[[sim: text=x]]"))
     job = parsed(run("jobs", "--json"))["jobs"][0]["id"]

@@ -25,7 +25,8 @@ from workers_tui.engine.errors import WorkersError, WrongUse
 
 FAILED = 1
 INTERRUPTED = 130
-MACHINE_REFUSES = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
+MACHINE_REFUSES = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
+MACHINE_REFUSES |= {errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EMFILE}
 FORESEEN = (
     WorkersError,
     click.ClickException,
