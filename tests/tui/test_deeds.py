@@ -13,7 +13,7 @@ from textual.widgets import OptionList
 
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.errors import StoreUnusable
-from workers_tui.engine.jobs.job import Job
+from workers_tui.engine.jobs.job import Job, JobState
 from workers_tui.tui.panes.jobs import JobList
 from workers_tui.tui.screens.dashboard import DashboardScreen
 from workers_tui.tui.screens.detail import DetailScreen
@@ -158,3 +158,20 @@ async def test_keys_for_a_palette_without_its_list_do_nothing(desk: Open, action
         await palette.run_action(f"command_list('{action}')")
         await d.settled()
         assert d.app.is_running
+
+
+async def test_a_job_begun_here_that_is_refused_says_why(
+    desk: Open, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused, over = "the cap of $0.00 is reached", asyncio.Event()
+
+    async def ended(job_id: str) -> Job:
+        await over.wait()
+        return replace(await engine.job(job_id), state=JobState.REFUSED, error=refused)
+
+    monkeypatch.setattr(engine, "ended", ended)
+    async with desk() as d:
+        await d.press("n", *"hi", "enter")
+        await d.until(lambda: "d1 is queued" in d.footer)
+        over.set()
+        await d.until(lambda: f"d1: {refused}" in d.footer)

@@ -141,7 +141,7 @@ def test_jobs_that_no_known_session_asked_for_are_not_nothing() -> None:
     alone = Period(Figures(jobs=3, net_low_pico=None, net_high_pico=None), Tokens())
     view = SavingsView(alone, alone)
     assert basis(view) == "for no session of Claude Code that is known"
-    assert "net ?: Claude's own price is not known" in summary(view)
+    assert "net ?: Claude's own cost is not known" in summary(view)
 
 
 def test_a_net_amount_names_the_jobs_whose_cost_nobody_knows() -> None:

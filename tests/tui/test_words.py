@@ -51,7 +51,7 @@ def test_what_something_took(ms: int, said: str) -> None:
 @pytest.mark.parametrize(
     ("usd", "said"),
     [
-        ("0", ".0000"),
+        ("0", "$0.00"),
         ("1.07", "$1.07"),
         ("0.12", "$0.12"),
         ("0.01", "$0.01"),

@@ -130,8 +130,8 @@ class Engine:
     def _tell_recovered(self, found: Recovered) -> None:
         if found:
             text = (
-                f"another program ended without good-bye: {found.jobs} jobs are lost, "
-                f"{found.holds} holds were booked as estimates"
+                f"another program ended without good-bye. Jobs lost: {found.jobs}; "
+                f"holds booked as estimates: {found.holds}"
             )
             self.events.tell("store", text, level=Level.WARNING)
 

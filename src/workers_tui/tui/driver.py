@@ -6,10 +6,12 @@ spins when the terminal is gone. This one reads on, and reports a hang-up once.
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import logging
 import os
 import selectors
+import signal
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -44,6 +46,7 @@ class Terminal(LinuxDriver):
         self.lent = False
         """Whether a pager has the terminal: signals from its keys are not for us."""
         app.terminal = self
+        _between_two_steps(signal.SIGTSTP, signal.SIGCONT)
 
     def start_application_mode(self) -> None:
         """Keep the window's present title before ours replaces it."""
@@ -124,6 +127,19 @@ class Terminal(LinuxDriver):
                     self._owner.hung_up()
                     return
                 os.write(sink, decode(data).encode("utf-8", "replace"))
+
+
+def _between_two_steps(*numbers: signal.Signals) -> None:
+    """Let the loop call these signals' handlers.
+
+    They write to the terminal. In the midst of a write they would wait for ever
+    for the lock that it holds, or end a reader that is just being started.
+    """
+    loop = asyncio.get_running_loop()
+    for number in numbers:
+        handler = signal.getsignal(number)
+        if callable(handler):
+            loop.add_signal_handler(number, handler, number, None)
 
 
 def _read(tty: int) -> bytes:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import sqlite3
 import stat
 from pathlib import Path
 
@@ -34,7 +36,8 @@ from workers_tui.engine.errors import (
     WorkersError,
     WrongUse,
 )
-from workers_tui.engine.jobs.job import JobState, Origin, WaitingFor
+from workers_tui.engine.jobs import job_rows
+from workers_tui.engine.jobs.job import Job, JobState, Origin, WaitingFor
 from workers_tui.engine.money import CostSource, to_usd
 
 ANSWER = scripted(rule({}, say("the answer")))
@@ -504,3 +507,27 @@ async def test_a_job_ends_well_although_a_request_of_it_waited(tmp_path: Path) -
         waiting = {"state": JobState.WAITING, "waiting_for": WaitingFor.CAP}
         await one.engine.jobs.change(job.id, **waiting)
         assert (await one.engine.ended(job.id)).state is JobState.DONE
+
+
+@pytest.mark.parametrize("turns", [0, 1, 3, 9])
+async def test_an_agent_that_is_put_down_while_all_leave_is_cancelled_like_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    async with world(tmp_path, ANSWER) as one:
+        create, created = one.engine.jobs.create, asyncio.Event()
+
+        async def slow(job: Job) -> Job:
+            made = await create(job)
+            created.set()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            return made
+
+        monkeypatch.setattr(one.engine.jobs, "create", slow)
+        asking = asyncio.create_task(one.start("hang"))
+        await created.wait()
+        asking.cancel()
+        await one.engine.close()
+        with contextlib.closing(sqlite3.connect(one.home.store_db)) as conn:
+            (job,) = job_rows.find(conn, job_rows.Filter(), -1, 0)
+    assert job.state is JobState.CANCELLED, job.state

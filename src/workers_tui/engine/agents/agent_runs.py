@@ -76,15 +76,17 @@ class Agents(Runs):
     async def start(self, request: AgentRequest, origin: Origin) -> Job:
         """Queue one agent. Raises WorkersError before a job exists."""
         self.refuse_closed()
-        return await self._queue(await self._intake.start(request, origin), origin)
+        plan = await self._intake.start(request, origin)
+        return await self.whole(self._queue(plan, origin))
 
     async def followup(self, request: FollowUp, origin: Origin) -> Job:
         """Queue a further prompt for a session. Raises WorkersError before a job exists."""
         self.refuse_closed()
         plan = await self._intake.followup(request, origin)
-        return await self._queue(plan, origin)
+        return await self.whole(self._queue(plan, origin))
 
     async def _queue(self, plan: Plan, origin: Origin) -> Job:
+        self.refuse_closed()
         if plan.session.id in self._busy:
             raise WrongUse("its session is still at work: wait for it or cancel it first")
         self._busy.add(plan.session.id)

@@ -95,8 +95,12 @@ class Sessions:
         Each run writes into its session's directory, so one at work is never old.
         """
         oldest = (now - timedelta(days=keep_days)).timestamp()
-        gone = []
-        for place in self._agents.glob("*-*-*-*-*"):
+        gone: list[str] = []
+        try:
+            places = list(self._agents.glob("*-*-*-*-*"))
+        except OSError:  # a disk that fails today may be mended tomorrow
+            return gone
+        for place in places:
             with contextlib.suppress(OSError):  # another engine sweeps, too
                 if place.is_dir() and place.stat().st_mtime < oldest:
                     shutil.rmtree(place, ignore_errors=True)

@@ -44,12 +44,12 @@ def plural(number: int, noun: str) -> str:
 
 
 def money(pico: Pico | None) -> str:
-    """Dollars: $1.07, below a cent .0004; `?` when nobody knows."""
+    """Dollars: $1.07, below a cent .0004, nothing $0.00; `?` when nobody knows."""
     if pico is None:
         return "?"
     usd = to_usd(abs(pico))
     sign = "-" if pico < 0 else ""
-    if usd >= Decimal("0.01"):
+    if not usd or usd >= Decimal("0.01"):
         return f"{sign}${usd.quantize(Decimal('0.01'), ROUND_HALF_UP):,}"
     shown = usd.quantize(Decimal("0.0001"), ROUND_HALF_UP)
     if usd and not shown:

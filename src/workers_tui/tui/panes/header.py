@@ -115,6 +115,8 @@ class Header(OneLine):
             pulse.where if width >= 100 or not pulse.alive else ":" + pulse.where.rpartition(":")[2]
         )
         room = width // 3
+        if cell_len(where) > room:
+            where = where.partition(", ")[0]  # `viewer of pid 7, which serves …`
         parts.append((safe.fit(where, min(cell_len(where), room)), "text"))
         if pulse.alive:
             parts.append((f" · {words.plural(pulse.clients, 'client')}", "dim"))

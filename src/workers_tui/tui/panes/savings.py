@@ -131,7 +131,7 @@ def nothing_yet() -> list[Row]:
 def net(low: Pico | None, high: Pico | None) -> list[Part]:
     """A range of dollars, which may be negative; one amount where both ends are the same."""
     if low is None or high is None:
-        return [(words.UNKNOWN, ""), (": Claude's own price is not known", "dim")]
+        return [(words.UNKNOWN, ""), (": Claude's own cost is not known", "dim")]
     style = "good" if low > 0 else "warn" if high < 0 else ""
     first, last = words.signed_money(low), words.signed_money(high)
     return [(first, style)] if first == last else [(first, style), (" to ", "dim"), (last, style)]

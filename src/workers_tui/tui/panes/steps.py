@@ -44,7 +44,8 @@ def all_work(names: Sequence[str], tried: Mapping[str, Tried]) -> bool:
 def tiers(names: Sequence[str], tried: Mapping[str, Tried], trying: str) -> list[Row]:
     """The tiers tried, and the one whose answer is awaited."""
     rows = _step(2, "The tiers tried", done=all_work(names, tried))
-    does = f" sends one short call to each of {len(names)}; it costs well below a cent."
+    whom = "the tier" if len(names) == 1 else f"each of {len(names)} tiers"
+    does = f" sends one short call to {whom}; it costs well below a cent."
     rows.append(row("     ", ("t", "key"), does))
     for name, one in tried.items():
         mark = ("✓ ", "good") if one.worked else ("✗ ", "warn")

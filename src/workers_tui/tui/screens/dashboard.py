@@ -229,6 +229,7 @@ class DashboardScreen(LeftColumn, RightColumn, SettingsVerbs, Moves):
                 self.unsent[""] = task
             else:
                 self.say(f"{job.id} is queued.")
+                self.see_off(job)
 
     def action_rerun(self) -> None:
         """Run the job again; when nothing runs at all, try to start again."""

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from workers_tui.engine.errors import WorkersError
-from workers_tui.engine.jobs.job import Job, JobKind, Origin
+from workers_tui.engine.jobs.job import Job, JobKind, JobState, Origin
 from workers_tui.home.files import write_atomic
 from workers_tui.tui import marks, pager, words
 from workers_tui.tui.deeds import asks, does
@@ -124,6 +124,7 @@ class JobVerbs(Face):
         again = await self.attempt(self.engine.rerun(job.id, tier))
         if again is not None:
             self.say(f"{again.id} repeats {job.id}.")
+            self.see_off(again)
 
     @asks
     async def action_follow_up(self) -> None:
@@ -153,6 +154,17 @@ class JobVerbs(Face):
             self.unsent[job.id] = task
         else:
             self.say(f"{again.id} follows up {job.id}.")
+            self.see_off(again)
+
+    def see_off(self, job: Job) -> None:
+        """Say why a job that was begun here comes to nothing, if it does."""
+        self.app.run_worker(self._say_why(job), group="deeds")
+
+    async def _say_why(self, job: Job) -> None:
+        engine = self.engine
+        ended = await self.attempt(engine.ended(job.id)) if engine is not None else None
+        if ended is not None and ended.error and ended.state is not JobState.CANCELLED:
+            self.say(f"{ended.id}: {ended.error}")
 
     async def output(self, job: Job) -> str | None:
         """The whole output of a job."""
