@@ -68,9 +68,12 @@ async def test_an_answer_without_tools_says_so(tmp_path: Path) -> None:
 
 async def test_the_start_answers_before_anything_is_started(tmp_path: Path) -> None:
     async with world(tmp_path, ANSWER) as one:
+        one.engine.pause()
         job = await one.start("hang")
         assert job.state is JobState.QUEUED
         assert one.left_alive() == []
+        one.engine.resume()
+        await one.until(job, lambda now: now.state is JobState.RUNNING)
         await one.engine.cancel(job.id)
         assert (await one.engine.ended(job.id)).state is JobState.CANCELLED
 
