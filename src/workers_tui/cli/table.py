@@ -1,6 +1,6 @@
 """Tables on a terminal: columns stay straight whatever stands in them.
 
-A character may take two cells of a terminal or none; only this module counts them.
+A character may take two cells of a terminal or none, as the dashboard counts them too.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ def cells(text: str) -> int:
     """How many cells of a terminal the text takes."""
     if text.isascii():
         return len(text)
-    from unicodedata import category, east_asian_width  # late: most tables are plain
+    from rich.cells import cell_len  # late: most tables are plain
 
-    marks = sum(category(one) in {"Mn", "Me", "Cf"} for one in text)
-    return len(text) - marks + sum(east_asian_width(one) in {"W", "F"} for one in text)
+    return cell_len(text)
 
 
 def aligned(rows: Sequence[Row], *, right: Collection[int] = ()) -> list[str]:

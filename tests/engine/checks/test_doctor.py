@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from workers_tui.engine.agents import agent_launch
 from workers_tui.engine.agents.identities import Identities, preset_named
 from workers_tui.engine.agents.trial import Trial
 from workers_tui.engine.checks.check import Check
@@ -310,6 +312,24 @@ async def test_after_connect_all_is_well(desk: Desk) -> None:
     assert all(check.ok for check in checks.values()), checks
     assert "workers-tui mcp" in checks["registration"].detail
     assert checks["hooks"].detail == "after-dispatch, large-read, session-start"
+
+
+async def test_a_claude_that_never_ends_is_told_and_ended(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pids = tmp_path / "pids"
+    slow = tmp_path / "claude-that-says-nothing"
+    slow.write_text(f"#!/bin/sh\nsleep 60 &\necho $$ $! > {pids}\nwait\n")
+    slow.chmod(0o755)
+    desk.environ["WORKERS_CLAUDE_BIN"] = str(slow)
+    monkeypatch.setattr(agent_launch, "VERSION_WAIT", 0.5)
+    check = (await desk.checks())["claude"]
+    assert (check.ok, check.detail) == (False, f"{slow} --version never ends")
+    parent, child = map(int, pids.read_text().split())
+    with pytest.raises(ProcessLookupError):
+        os.kill(parent, 0)
+    state = Path(f"/proc/{child}/stat")
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 async def test_a_program_that_moved_away_is_noticed(desk: Desk) -> None:

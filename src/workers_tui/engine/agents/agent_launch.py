@@ -95,23 +95,26 @@ def claude_program(environ: Mapping[str, str]) -> str:
 
 
 async def ask_version(program: str, environ: Mapping[str, str]) -> str:
-    """What `claude --version` says; nothing when it cannot be asked."""
-    try:
-        asked = await asyncio.create_subprocess_exec(
-            program,
-            "--version",
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env=dict(environ),
-            start_new_session=True,
-        )
-    except OSError:
-        return ""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(VERSION_WAIT):
-            return await _said(asked)
+    """What `claude --version` says; nothing when it cannot be asked, or fails."""
+    with contextlib.suppress(OSError, TimeoutError):
+        return await version_of(program, environ)
     return ""
+
+
+async def version_of(program: str, environ: Mapping[str, str]) -> str:
+    """The same. Raises OSError where it does not start, TimeoutError where it never ends."""
+    asked = await asyncio.create_subprocess_exec(
+        program,
+        "--version",
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=dict(environ),
+        start_new_session=True,
+    )
+    async with asyncio.timeout(VERSION_WAIT):
+        said = await _said(asked)
+    return "" if asked.returncode else said.strip()
 
 
 async def _said(asked: asyncio.subprocess.Process) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shlex
@@ -11,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from workers_tui.engine.agents.agent_launch import version_of
 from workers_tui.engine.checks.check import Check
 from workers_tui.home.claude_places import ClaudePlaces, Scope, claude_places, find_claude
 from workers_tui.home.claude_plugin import find_plugin
@@ -19,7 +19,6 @@ from workers_tui.home.files import read_json, read_whole
 from workers_tui.home.json_surgery import JsonText, NotJson
 
 CONNECT = "workers-tui connect"
-PATIENCE = 20.0
 INSTALL = "install Claude Code (npm install -g @anthropic-ai/claude-code) or set WORKERS_CLAUDE_BIN"
 
 
@@ -39,20 +38,13 @@ async def _program(environ: Mapping[str, str]) -> Check:
     if program is None:
         return _no_program(environ.get("WORKERS_CLAUDE_BIN"))
     try:
-        process = await asyncio.create_subprocess_exec(
-            program,
-            "--version",
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env=dict(environ),
-        )
-        async with asyncio.timeout(PATIENCE):
-            said, _ = await process.communicate()
-    except (OSError, TimeoutError) as error:
+        version = await version_of(str(program), environ)
+    except TimeoutError:
+        said = f"{program} --version never ends"
+        return Check("claude", ok=False, detail=said, fix=INSTALL)
+    except OSError as error:
         return Check("claude", ok=False, detail=f"{program} does not start: {error}", fix=INSTALL)
-    version = said.decode("utf-8", "replace").strip()
-    ok = process.returncode == 0 and bool(version)
+    ok = bool(version)
     return Check("claude", ok, f"{version or 'no version'} at {program}", None if ok else INSTALL)
 
 

@@ -61,7 +61,7 @@ class LastLine(Screen[None]):
 
     def tell_on(self) -> None:
         """Show the next of the news, unless something is in front or being asked."""
-        if self._told and self.ready and in_front(self) and not self.busy:
+        if self._told and self._opened and in_front(self) and not self.busy:
             self._show(*self._told.popleft(), TOLD_FOR)
 
     @property
