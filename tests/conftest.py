@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,10 @@ WHOLE = (
     "server/test_real_engine.py",
     "simulator/test_agent.py",
     "tui/test_dashboard.py",
+    "tui/test_deeds.py",
     "tui/test_double_keys.py",
     "tui/test_hostile.py",
+    "tui/test_random_keys.py",
     "tui/test_screens.py",
     "tui/test_sizes.py",
     "tui/test_themes.py",
@@ -39,6 +42,12 @@ PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy"
 # made in a new checkout waits four seconds for a table of all characters.
 settings.register_profile("any pace", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any pace")
+
+
+def pytest_configure() -> None:
+    """Let Ctrl+C be heard by what tests start: who is started in the background ignores it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
