@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +14,7 @@ from textual.widgets import Input
 
 from workers_tui.engine.jobs.job import CallRequest, Job, JobState, Origin
 from workers_tui.tui.key_queue import MOST, KeyQueue
+from workers_tui.tui.lines import LineView
 from workers_tui.tui.panes.editor import CellEditor
 from workers_tui.tui.panes.footer import Footer
 from workers_tui.tui.panes.jobs import JobList
@@ -246,3 +248,51 @@ async def test_noise_on_a_list_is_not_worked_off_to_its_end() -> None:
     for _ in range(5 * MOST):
         await keys.go_on()
     assert len(delivered) == MOST + 1
+
+
+async def test_a_key_that_a_new_screen_overtakes_waits_until_that_one_is_open(
+    desk: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overtake(screen: DashboardScreen, event: events.Key) -> None:
+        if event.key == "G" and screen.app.screen is screen:
+            screen.app.push_screen(HelpScreen())
+
+    monkeypatch.setattr(DashboardScreen, "on_key", overtake)
+    async with desk(size=(80, 15)) as d:
+        type_ahead(d, "G")
+        await d.until(lambda: isinstance(d.app.screen, HelpScreen))
+        await d.until(lambda: any(view.scroll_y > 0 for view in d.app.screen.query(LineView)))
+
+
+async def test_an_overtaken_key_goes_on_by_itself_before_those_typed_later() -> None:
+    delivered: list[tuple[str, str]] = []
+    timers: list[Callable[[], Awaitable[None]]] = []
+    first, second = (
+        SimpleNamespace(
+            name=name, is_mounted=mounted, focused=None, focus_chain=[],
+            post_message=lambda _, passes=mounted: not passes,
+        )
+        for name, mounted in (("closing", True), ("opening", False))
+    )  # fmt: skip
+    app = SimpleNamespace(
+        screen=first, focused=None, is_running=True,
+        set_timer=lambda _, work: timers.append(work),
+    )  # fmt: skip
+
+    async def deliver(typed: events.Key | events.Paste) -> None:
+        assert isinstance(typed, events.Key)
+        delivered.append((app.screen.name, typed.key))
+
+    keys = KeyQueue(app, deliver)  # type: ignore[arg-type]
+    key = events.Key("x", "x")
+    await keys.take(key)
+    assert not await keys.comes_back(key)
+    app.screen = second
+    assert await keys.comes_back(key)
+    await keys.take(events.Key("y", "y"))
+    assert delivered == [("closing", "x")]
+    second.is_mounted = True
+    while timers:
+        await timers.pop(0)()
+        await keys.go_on()
+    assert delivered == [("closing", "x"), ("opening", "x"), ("opening", "y")]

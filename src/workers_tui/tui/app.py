@@ -112,7 +112,7 @@ class DashboardApp(Shell, inherit_bindings=False):
         """What is typed waits its turn; everything else is Textual's."""
         if isinstance(event, Key | Paste) and not event.is_forwarded:
             await self.keys.take(event)
-        else:
+        elif not (isinstance(event, Key) and await self.keys.comes_back(event)):
             await super().on_event(event)
 
     async def on_passed(self, event: Passed) -> None:

@@ -69,9 +69,8 @@ class KeyQueue:
             self._busy = True
             self._waits_since = time.monotonic()
             await self.go_on()
-        elif not self._watched:
-            self._watched = True
-            self._app.set_timer(PATIENCE, self._look_after)
+        else:
+            self._watch()
 
     async def go_on(self) -> None:
         """The key under way has been dealt with: the next one."""
@@ -86,6 +85,21 @@ class KeyQueue:
             if target.post_message(Passed()):
                 return
         self._busy = False
+
+    async def comes_back(self, key: Key) -> bool:
+        """Whether a key that no widget used was overtaken by a new screen; then it waits for it.
+
+        Its action would be looked for on a screen that may have nothing on it yet.
+        """
+        if not self._app.is_running or self._app.screen is self._open:
+            return False
+        self._held.appendleft(Key(key.key, key.character))
+        if self._busy:
+            self._watch()
+        else:
+            self._busy = True
+            await self.go_on()
+        return True
 
     def begin(self) -> int:
         """A deed begins that will ask for something; keys wait until it does."""
@@ -123,13 +137,17 @@ class KeyQueue:
         focused = self._app.focused
         return focused is not None and focused.check_consume_key("a", "a")
 
+    def _watch(self) -> None:
+        """A key can be lost with the widget that should have passed it on: look after a while."""
+        if not self._watched:
+            self._watched = True
+            self._app.set_timer(PATIENCE, self._look_after)
+
     async def _look_after(self) -> None:
-        """A key can be lost with the widget that should have passed it on."""
         self._watched = False
         if self._busy and self._held:
             if self._opening or time.monotonic() - self._waits_since < PATIENCE:
-                self._watched = True
-                self._app.set_timer(PATIENCE, self._look_after)
+                self._watch()
             else:
                 await self.go_on()
 
