@@ -17,8 +17,11 @@ STRANGERS = ("OPENROUTER_", "WORKERS_", "CLAUDE", "ANTHROPIC_", "MODEL_ORCHESTRA
 WHOLE = (
     "cli/test_doctor_smoke_login.py",
     "engine/agents/test_agent_process.py",
+    "engine/agents/test_agent_runs.py",
     "engine/agents/test_child_guard.py",
+    "engine/test_recovery.py",
     "forwarder/test_bad_input.py",
+    "forwarder/test_bridge.py",
     "forwarder/test_forwarding.py",
     "forwarder/test_handshake_era.py",
     "forwarder/test_newest_era.py",
@@ -29,11 +32,15 @@ WHOLE = (
     "tui/test_dashboard.py",
     "tui/test_deeds.py",
     "tui/test_double_keys.py",
+    "tui/test_first_steps.py",
     "tui/test_hostile.py",
+    "tui/test_job_list.py",
     "tui/test_random_keys.py",
     "tui/test_screens.py",
     "tui/test_sizes.py",
+    "tui/test_snapshots.py",
     "tui/test_themes.py",
+    "tui/test_workers.py",
 )
 """Files whose tests start programs or go round the whole dashboard: `make processes` runs them."""
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
