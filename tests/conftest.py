@@ -52,9 +52,15 @@ settings.load_profile("any pace")
 
 
 def pytest_configure() -> None:
-    """Let Ctrl+C be heard by what tests start: who is started in the background ignores it."""
+    """Let signals be heard by what tests start.
+
+    Who is started in the background ignores Ctrl+C, who is started by nohup a closed terminal,
+    and so do their children; what a process handles itself is not passed on.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
