@@ -18,6 +18,7 @@ import httpx
 from workers_tui.engine.agents.agent_limits import Limits
 from workers_tui.engine.agents.message_reading import error_words
 from workers_tui.engine.agents.meter import Meter
+from workers_tui.engine.network_words import cause_of
 from workers_tui.server.gateway_exchange import JSON, ClientGone, Exchange, error_body
 
 NOT_SENT_BACK = frozenset(
@@ -84,7 +85,7 @@ class Passage:
             async with asyncio.timeout(self._first):
                 return await self._client.send(request, stream=True)
         except httpx.ConnectError as wrong:
-            raise NotReached(f"{self._host} cannot be reached: {wrong}") from wrong
+            raise NotReached(f"{self._host} cannot be reached: {cause_of(wrong)}") from wrong
         except TimeoutError:
             raise self._silent(self._first) from None
         except httpx.HTTPError as wrong:
@@ -96,7 +97,7 @@ class Passage:
         return Broken(why)
 
     def _broken(self, wrong: httpx.HTTPError) -> Broken:
-        return self._cut(f"({type(wrong).__name__})")
+        return self._cut(f"({cause_of(wrong)})")
 
     def _cut(self, how: str = "in the middle of the answer") -> Broken:
         why = f"{self._host} broke off {how}"

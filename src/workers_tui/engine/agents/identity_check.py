@@ -15,6 +15,7 @@ import httpx
 
 from workers_tui.engine.agents.identities import SHORTEST_KEY
 from workers_tui.engine.agents.identity import Identity
+from workers_tui.engine.network_words import cause_of
 
 SECONDS = 30.0
 COUNT_SECONDS = 5.0
@@ -117,7 +118,7 @@ class IdentityCheck:
         url = self._identity.base_url
         if isinstance(wrong, httpx.TimeoutException):
             return f"{url} did not answer within {SECONDS:.0f} s"
-        return f"{url} cannot be reached ({type(wrong).__name__}): is the address right?"
+        return f"{url} cannot be reached ({cause_of(wrong)}): is the address right?"
 
     async def _refused(self, model: str, reply: httpx.Response) -> str:
         status, said = reply.status_code, error_text(as_object(reply))

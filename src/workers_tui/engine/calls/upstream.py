@@ -26,6 +26,7 @@ from workers_tui.engine.calls.sse import LONGEST, EventReader, EventTooLong
 from workers_tui.engine.calls.upstream_errors import page_text, refusal, stream_failure
 from workers_tui.engine.clock import Clock
 from workers_tui.engine.errors import Incomplete, UpstreamFailed
+from workers_tui.engine.network_words import cause_of
 from workers_tui.engine.settings.providers import is_loopback
 
 ERROR_BYTES = 200_000
@@ -156,7 +157,7 @@ class Upstream:
             ) from None
         except httpx.HTTPError as error:
             raise Incomplete(
-                f"{request.provider} broke off in the middle of the answer ({_reason(error)}); "
+                f"{request.provider} broke off in the middle of the answer ({cause_of(error)}); "
                 "what came is kept"
             ) from error
 
@@ -243,21 +244,17 @@ def connection_failure(provider: str, url: str, error: httpx.HTTPError) -> Upstr
     host = urlsplit(url).netloc
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError):
         return NeverSent(
-            f"{provider} cannot be reached at {host}: {_reason(error)}; is it running, is the "
+            f"{provider} cannot be reached at {host}: {cause_of(error)}; is it running, is the "
             "network up?",
             retryable=not isinstance(error, httpx.ProxyError),
         )
     if isinstance(error, httpx.UnsupportedProtocol | httpx.PoolTimeout):
-        return NeverSent(f"{provider} cannot be asked at {url!r}: {_reason(error)}")
+        return NeverSent(f"{provider} cannot be asked at {url!r}: {cause_of(error)}")
     # A connection kept from an earlier request may be closed at the other end by now.
     return UpstreamFailed(
-        f"{provider} closed the connection without an answer ({_reason(error)})",
+        f"{provider} closed the connection without an answer ({cause_of(error)})",
         retryable=isinstance(error, httpx.ReadError | httpx.RemoteProtocolError | httpx.WriteError),
     )
-
-
-def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__
 
 
 def _hand_over(events: list[bytes], reading: Reading, on_text: Callable[[str], None]) -> bool:

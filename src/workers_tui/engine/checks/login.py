@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx
 
 from workers_tui.engine.errors import UpstreamFailed
+from workers_tui.engine.network_words import cause_of
 from workers_tui.engine.settings.providers import is_loopback
 
 API_PATH = "/api/v1"
@@ -74,7 +75,7 @@ async def exchange(
         ) as client:
             reply = await client.post(url, json=body)
     except httpx.HTTPError as error:
-        raise UpstreamFailed(f"{url} cannot be reached: {error or type(error).__name__}") from None
+        raise UpstreamFailed(f"{url} cannot be reached: {cause_of(error)}") from None
     return _key(reply)
 
 
