@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
@@ -15,6 +16,12 @@ from workers_tui.server.host import Host, Kind
 BOTH_ERAS = pytest.mark.parametrize("era", ["handshake", "newest"])
 Forward = Callable[..., Awaitable[Stdio]]
 Serve = Callable[..., Awaitable[Host]]
+TIERS = {"fast": {"model": "m/fast", "use": "summaries"}, "code": {"model": "m", "use": "code"}}
+
+
+def set_tiers_of_server(home: Home) -> None:
+    """Let the client's first tool list be the one of the small engine: no news follows it."""
+    home.models_json.write_text(json.dumps({"tiers": TIERS}))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.forwarder.conftest import BOTH_ERAS, Forward, Serve
+from tests.forwarder.conftest import BOTH_ERAS, Forward, Serve, set_tiers_of_server
 from tests.forwarder.stdio import text_of
 from tests.server.fake_engine import FakeEngine
 
@@ -34,8 +34,9 @@ def call(request_id: Any, task: str = "t") -> dict[str, Any]:
 
 
 async def test_a_new_server_is_used_and_announced(
-    forward: Forward, serve: Serve, engine: FakeEngine
+    forward: Forward, serve: Serve, engine: FakeEngine, home: Home
 ) -> None:
+    set_tiers_of_server(home)
     first = await serve()
     client = await forward()
     await client.greet()
@@ -51,8 +52,9 @@ async def test_a_new_server_is_used_and_announced(
 
 
 async def test_a_new_server_is_found_without_a_call(
-    forward: Forward, serve: Serve, engine: FakeEngine
+    forward: Forward, serve: Serve, engine: FakeEngine, home: Home
 ) -> None:
+    set_tiers_of_server(home)
     first = await serve()
     client = await forward()
     await client.greet()

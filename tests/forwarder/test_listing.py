@@ -6,15 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from tests.forwarder.conftest import Forward, Serve
+from tests.forwarder.conftest import Forward, Serve, set_tiers_of_server
 from tests.server.fake_engine import FakeEngine
 
 from workers_tui.engine.board import Key, Topic
 from workers_tui.engine.settings.settings import Settings, Tier
 from workers_tui.forwarder.listing import Listing
 from workers_tui.home.places import Home
-
-TIERS = {"fast": {"model": "m/fast", "use": "summaries"}, "code": {"model": "m", "use": "code"}}
 
 
 def at(home: Home) -> dict[str, str]:
@@ -73,7 +71,7 @@ def test_another_config_file_is_read(home: Home) -> None:
 async def test_the_list_is_the_servers_before_and_after_connecting(
     forward: Forward, serve: Serve, home: Home
 ) -> None:
-    home.models_json.write_text(json.dumps({"tiers": TIERS}))
+    set_tiers_of_server(home)
     client = await forward()
     before = (await client.ask(1, "tools/list"))["result"]
     await serve()
@@ -100,7 +98,7 @@ async def test_a_server_with_other_settings_is_announced(
 async def test_a_change_of_mode_reaches_the_client(
     forward: Forward, serve: Serve, engine: FakeEngine, home: Home
 ) -> None:
-    home.models_json.write_text(json.dumps({"tiers": TIERS}))
+    set_tiers_of_server(home)
     await serve()
     client = await forward()
     await client.greet()
