@@ -15,6 +15,7 @@ from workers_tui.tui.screens.detail import DetailScreen
 from workers_tui.tui.screens.face import Face
 from workers_tui.tui.screens.help import HelpScreen
 from workers_tui.tui.screens.history import HistoryScreen
+from workers_tui.tui.screens.palette import Palette
 from workers_tui.tui.screens.pick import ChoiceList, Picker
 from workers_tui.tui.screens.tiers import TiersScreen
 
@@ -172,3 +173,15 @@ async def test_a_screen_is_laid_out_for_its_size_at_once(
             await d.settled()
             assert laid_out
             assert {name: sizes for name, sizes in laid_out.items() if len(sizes) > 1} == {}
+
+
+async def test_the_palette_opens_in_the_narrowest_terminal(desk: Open) -> None:
+    async with desk() as d:
+        for width in range(1, 16):
+            await d.pilot.resize_terminal(width, 12)
+            await d.press("ctrl+p", "s")
+            await d.until(lambda: isinstance(d.app.screen, Palette))
+            await d.pilot.resize_terminal(width, 3)
+            await d.press("escape")
+            await d.until(lambda: not isinstance(d.app.screen, Palette))
+        assert d.app.is_running
