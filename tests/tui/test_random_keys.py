@@ -81,7 +81,8 @@ class Chaos:
             await self.d.pilot.click(offset=at, times=self.random.choice([1, 1, 2]))
 
     async def _resize(self) -> None:
-        await self.d.pilot.resize_terminal(*self.random.choice(SIZES))
+        small = (self.random.randint(1, 60), self.random.randint(1, 20))
+        await self.d.pilot.resize_terminal(*self.random.choice([*SIZES, small, small]))
 
     def _any_job(self) -> str:
         return self.random.choice(self.d.engine.board.names(Topic.JOB))
