@@ -31,6 +31,10 @@ def type_ahead(d: Desk, *keys: str) -> None:
         d.app.post_message(events.Key(key, key if len(key) == 1 else None))
 
 
+async def wait_for(opened: Awaitable[object]) -> None:
+    await opened
+
+
 def typed_in(d: Desk) -> str:
     """What the one input of the screen in front that holds text holds."""
     return "".join(one.value for one in d.app.screen.query(Input))
@@ -59,6 +63,35 @@ async def test_a_closed_palette_takes_no_screen_with_it(desk: Open) -> None:
         palette.dismiss()
         await d.settled()
         assert isinstance(d.app.screen, DashboardScreen)
+
+
+async def test_a_palette_that_is_left_while_it_opens_searches_nothing(desk: Open) -> None:
+    async with desk() as d:
+        for turns in range(12):
+            opening = asyncio.ensure_future(wait_for(d.app.push_screen(Palette())))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            palette = d.app.screen
+            assert isinstance(palette, Palette)
+            palette.dismiss()
+            await d.until(lambda screen=palette: not screen.is_attached)  # type: ignore[misc]
+            opening.cancel()
+        await d.settled()
+        assert isinstance(d.app.screen, DashboardScreen)
+
+
+async def test_timers_of_a_palette_ring_only_while_it_is_in_front(desk: Open) -> None:
+    async with desk() as d:
+        await d.press("ctrl+p")
+        palette = d.app.screen
+        assert isinstance(palette, Palette)
+        rung: list[str] = []
+        palette.set_timer(0.001, lambda: rung.append("in front"))
+        await d.until(lambda: rung == ["in front"])
+        await d.app.push_screen(HelpScreen())
+        palette.set_timer(0.001, lambda: rung.append("behind"))
+        await d.settled()
+        assert rung == ["in front"]
 
 
 @pytest.mark.parametrize(("key", "kind"), [("T", Picker), ("question_mark", HelpScreen)])

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from inspect import isawaitable
 
 from textual import on
 from textual.await_complete import AwaitComplete
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.events import Mount
+from textual.timer import Timer, TimerCallback
 from textual.widgets import Input, OptionList
 
 from workers_tui.tui.key_queue import drop_text
@@ -17,14 +20,47 @@ from workers_tui.tui.screens.once import in_front, nothing_to_close
 
 
 class Palette(CommandPalette):
-    """Textual's palette, which takes one command and closes once."""
+    """Textual's palette, which takes one command and closes once.
 
+    While it opens, and while it is taken down, it has no list; Textual looks for one all the same.
+    """
+
+    def on_mount(self, event: Mount) -> None:
+        """Begin to search, unless the user left while it opened."""
+        if not self._has_list:
+            event.prevent_default()
+
+    @on(Input.Changed)
     @on(Input.Submitted)
     @on(OptionList.OptionSelected)
-    def _only_in_front(self, event: Input.Submitted | OptionList.OptionSelected) -> None:
+    def _only_in_front(
+        self, event: Input.Changed | Input.Submitted | OptionList.OptionSelected
+    ) -> None:
         if not in_front(self):
             event.stop()
             event.prevent_default()
+
+    @property
+    def _has_list(self) -> bool:
+        return in_front(self) and bool(self.query(OptionList))
+
+    def set_timer(
+        self,
+        delay: float,
+        callback: TimerCallback | None = None,
+        *,
+        name: str | None = None,
+        pause: bool = False,
+    ) -> Timer:
+        """A timer that does nothing once the palette closes."""
+
+        async def ring() -> None:
+            if callback is not None and self._has_list:
+                done = callback()
+                if isawaitable(done):
+                    await done
+
+        return super().set_timer(delay, ring, name=name, pause=pause)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """No page of a list that has no room yet, or never: Textual would fail."""
