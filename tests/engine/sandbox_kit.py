@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,3 +38,19 @@ def wrong(sandbox: Sandbox, spec: str) -> str:
 
 def names(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
+
+
+def close_directory(closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing in it be looked at, as for a user who may not search it; root always may."""
+    stat, access = os.stat, os.access
+
+    def stat_outside(path: Any, *arguments: Any, **named: Any) -> os.stat_result:
+        if isinstance(path, str | Path) and closed in Path(path).parents:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return stat(path, *arguments, **named)
+
+    def access_outside(path: Any, *arguments: Any, **named: Any) -> bool:
+        return Path(path) != closed and access(path, *arguments, **named)
+
+    monkeypatch.setattr(os, "stat", stat_outside)
+    monkeypatch.setattr(os, "access", access_outside)

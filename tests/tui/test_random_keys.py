@@ -34,7 +34,7 @@ KEYS = sorted(
     {key for deed in (*DEEDS.values(), *MOVES.values()) for key in deed.keys.split(",")}
     | {"enter", "backspace", "left", "right", "shift+tab", "ctrl+home", "ctrl+end", *"yn07./ 3"}
 )
-PASTED = ["", "words", "two\nlines", "/tmp", "0.50", "\x1b[31mred", "x" * 300]
+PASTED = ["", "words", "two\nlines", "~who/x", "0.50", "\x1b[31mred", "x" * 300]
 LATE = ["text", "job", "list_jobs", "ended", "cancel", "rerun", "delegate"]
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.engine.sandbox_kit import close_directory
 from tests.tui.fakes import make_job
 
 from workers_tui.engine.jobs.job import JobKind, JobState
@@ -20,6 +22,7 @@ from workers_tui.tui.live_text import LiveText
 from workers_tui.tui.memory import Memory
 from workers_tui.tui.rates import Rates
 from workers_tui.tui.screens.help import rows_of
+from workers_tui.tui.screens.job_verbs import remark_on
 from workers_tui.tui.screens.settings_verbs import cap_typed, read_cap
 from workers_tui.tui.undo import Undo
 
@@ -169,3 +172,32 @@ def test_a_count_that_is_corrected_downward_is_no_negative_speed() -> None:
 def test_long_names_of_keys_do_not_touch_what_they_do() -> None:
     lines = ["".join(text for text, _ in parts) for parts in rows_of({})]
     assert any("page down, ctrl+f, space  Move down a page." in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("", "!type a file name"),
+        ("a\0b", "!type a file name"),
+        (".", "!this is a directory"),
+        ("x" * 300, "!cannot be used: File name too long"),
+        ("none/x.txt", "!there is no directory "),
+        ("~nobody-of-that-name/x.txt", "!there is no directory "),
+        ("x.txt", "in "),
+        ("there.txt", "exists; asks before it is replaced"),
+    ],
+)
+def test_every_file_name_that_can_be_typed_has_its_remark(
+    typed: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there.txt").write_text("old")
+    assert remark_on(typed).startswith(said)
+
+
+def test_a_file_name_in_a_closed_directory_has_its_remark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "closed").mkdir()
+    close_directory(tmp_path / "closed", monkeypatch)
+    assert remark_on(f"{tmp_path}/closed/deep/x.txt") == "!cannot be used: Permission denied"

@@ -44,6 +44,16 @@ def why(error: OSError) -> str:
     return f"{error.strerror or error}; {mending} or choose another place with WORKERS_HOME"
 
 
+def is_directory(path: Path) -> bool:
+    """Whether a directory is there; no where it may not be looked at, where pathlib raises."""
+    return os.path.isdir(path)  # noqa: PTH112 - see above
+
+
+def is_there(path: Path) -> bool:
+    """Whether anything is there; no where it may not be looked at, where pathlib raises."""
+    return os.path.exists(path)  # noqa: PTH110 - see above
+
+
 def make_private_dir(path: Path) -> None:
     """Create a directory that only the user may enter, or mend its mode."""
     path.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.engine.sandbox_kit import read, refusal, wrong
+from tests.engine.sandbox_kit import close_directory, read, refusal, wrong
 
 from workers_tui.engine.files.listing import GAPS, GLOB_TOKENS, glob_regex
 from workers_tui.engine.files.sandbox import FILES_LIMIT, Sandbox
@@ -205,3 +205,12 @@ def test_the_users_deny_list_is_kept(root: Path) -> None:
     (root / "b.secret").write_text("x")
     assert "deny_read" in refusal(sandbox, "private/a")
     assert "deny_read" in refusal(sandbox, "b.secret")
+
+
+def test_a_glob_into_a_closed_directory_matches_nothing(
+    sandbox: Sandbox, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "closed" / "deep").mkdir(parents=True)
+    (root / "closed" / "deep" / "a.py").write_text("x")
+    close_directory(root / "closed", monkeypatch)
+    assert "no file matches closed/deep/*.py" in wrong(sandbox, "closed/deep/*.py")

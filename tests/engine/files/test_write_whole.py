@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.engine.sandbox_kit import names
+from tests.engine.sandbox_kit import close_directory, names
 
 from workers_tui.engine.errors import (
     ConfigError,
@@ -183,3 +183,12 @@ async def test_reading_does_not_block_the_loop(sandbox: Sandbox, root: Path) -> 
     sandbox.read_now = noting  # type: ignore[method-assign,assignment]
     await asyncio.wait_for(sandbox.read(["a"], max_file_bytes=10), 5)
     assert seen != [main]
+
+
+def test_a_target_in_a_closed_directory_is_refused_before_money_is_spent(
+    sandbox: Sandbox, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "closed" / "deep").mkdir(parents=True)
+    close_directory(root / "closed", monkeypatch)
+    with pytest.raises(WrongUse, match=r"closed cannot be written: Permission denied"):
+        sandbox.check_write("closed/deep/a.py")

@@ -34,6 +34,7 @@ from workers_tui.engine.files.listing import (
     glob_regex,
 )
 from workers_tui.engine.files.write_whole import Written, check_target, write_whole
+from workers_tui.home.files import is_directory
 
 __all__ = ["FILES_LIMIT", "Piece", "Sandbox", "Written"]
 
@@ -166,7 +167,7 @@ class Sandbox:
             raise WrongUse(f"no such file: {shown(spec)} (looked in {self._roots.shown()})")
 
     def _existing(self, place: Place, spec: str) -> Iterator[Wanted]:
-        if not place.path.is_dir():
+        if not is_directory(place.path):
             yield Wanted(place)
             return
         found = self._list(place, spec)
@@ -199,9 +200,9 @@ class Sandbox:
         return Wanted(place, first, last)
 
     def _glob(self, spec: str) -> list[Wanted]:
-        base = glob_base(spec, lambda part: self._roots.locate(part or "/").path.is_dir())
+        base = glob_base(spec, lambda part: is_directory(self._roots.locate(part or "/").path))
         top = self._roots.locate(base or ("/" if spec.startswith("/") else "."))
-        if not top.path.is_dir():
+        if not is_directory(top.path):
             raise WrongUse(f"no file matches {shown(spec)} (looked in {self._roots.shown()})")
         try:
             pattern = glob_regex(spec[len(base) :].lstrip("/"))

@@ -15,7 +15,13 @@ from pathspec import GitIgnoreSpec
 from workers_tui.engine.errors import SandboxRefused, WorkFailed, WrongUse
 from workers_tui.engine.files.confined import Place, Roots, check_regular, shown
 from workers_tui.engine.files.denied import obeyed_file
-from workers_tui.home.files import UNFINISHED, is_abandoned, is_unfinished
+from workers_tui.home.files import (
+    UNFINISHED,
+    is_abandoned,
+    is_directory,
+    is_there,
+    is_unfinished,
+)
 
 WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 SHORT = 200
@@ -33,7 +39,7 @@ class Written:
 def check_target(roots: Roots, target: str, denied: GitIgnoreSpec) -> Place:
     """The place that may be written. Raises WrongUse and SandboxRefused."""
     place = roots.locate(target)
-    if not place.parts or target.endswith("/") or place.path.is_dir():
+    if not place.parts or target.endswith("/") or is_directory(place.path):
         raise WrongUse(f"{shown(target)} is a directory: name a file to write to")
     if os.path.lexists(place.path) and not place.path.is_file():
         raise SandboxRefused(f"{shown(target)} is not a regular file: it is not written")
@@ -71,9 +77,9 @@ def write_whole(
 def _check_parent(place: Place) -> None:
     """Before money is spent: the directory can be made, or is there and can be written."""
     above = place.path.parent
-    while not above.exists() and above != place.root:
+    while not is_there(above) and above != place.root:
         above = above.parent
-    if not above.is_dir():
+    if not is_directory(above):
         raise WrongUse(f"{shown(str(above))} is not a directory: nothing can be written in it")
     if not os.access(above, os.W_OK | os.X_OK):
         raise WrongUse(f"{shown(str(above))} cannot be written: Permission denied")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
@@ -202,27 +203,36 @@ class JobVerbs(Face):
         text = await self.output(job) if job is not None else None
         if job is None or text is None:
             return
-        typed = await self.prompt("save to:", f"{job.id}.txt", check=_check_path)
+        typed = await self.prompt("save to:", f"{job.id}.txt", check=remark_on)
         if typed is None:
             return
-        path = Path(typed).expanduser().absolute()  # noqa: ASYNC240 - one look at a path
-        there = await asyncio.to_thread(path.exists)
+        path = _target(typed)
+        there = await asyncio.to_thread(os.path.lexists, path)
         if there and not await self.ask(f"replace {path.name}?"):
             return
         try:
             await asyncio.to_thread(write_atomic, path, text, mode=PUBLIC_FILE)
-        except OSError as error:
-            self.say(f"Not saved: {error.strerror or error} ({path})")
+        except (OSError, UnicodeError) as error:
+            self.say(f"Not saved: {getattr(error, 'strerror', '') or error} ({path})")
         else:
             self.say(f"Saved to {path}.")
 
 
-def _check_path(typed: str) -> str:
-    if not typed.strip():
+def remark_on(typed: str) -> str:
+    """What would become of a file name; with a `!` before it what keeps it from being saved."""
+    if not typed.strip() or "\0" in typed:
         return "!type a file name"
-    path = Path(typed).expanduser().absolute()
-    if path.is_dir():
-        return "!this is a directory"
-    if not path.parent.is_dir():
-        return f"!there is no directory {path.parent}"
-    return "exists; asks before it is replaced" if path.exists() else f"in {path.parent}"
+    path = _target(typed)
+    try:
+        if path.is_dir():
+            return "!this is a directory"
+        if not path.parent.is_dir():
+            return f"!there is no directory {path.parent}"
+    except OSError as error:  # too long, or in a directory that may not be looked into
+        return f"!cannot be used: {error.strerror or error}"
+    return "exists; asks before it is replaced" if os.path.lexists(path) else f"in {path.parent}"
+
+
+def _target(typed: str) -> Path:
+    # Where `~name` is nobody's home pathlib raises; as a shell does, this leaves it as it is.
+    return Path(os.path.expanduser(typed)).absolute()  # noqa: PTH111
