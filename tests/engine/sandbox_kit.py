@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -41,16 +41,23 @@ def names(directory: Path) -> list[str]:
 
 
 def close_directory(closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nothing in it be looked at, as for a user who may not search it; root always may."""
-    stat, access = os.stat, os.access
+    """Let nothing in it be looked at, as for a user who may not enter it; root always may."""
+    stat, access, scandir = os.stat, os.access, os.scandir
+
+    def refuse(path: Any) -> NoReturn:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
     def stat_outside(path: Any, *arguments: Any, **named: Any) -> os.stat_result:
         if isinstance(path, str | Path) and closed in Path(path).parents:
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+            refuse(path)
         return stat(path, *arguments, **named)
 
     def access_outside(path: Any, *arguments: Any, **named: Any) -> bool:
         return Path(path) != closed and access(path, *arguments, **named)
 
+    def scandir_outside(path: Any) -> Any:
+        return refuse(path) if closed in (Path(path), *Path(path).parents) else scandir(path)
+
     monkeypatch.setattr(os, "stat", stat_outside)
+    monkeypatch.setattr(os, "scandir", scandir_outside)
     monkeypatch.setattr(os, "access", access_outside)

@@ -31,10 +31,6 @@ def type_ahead(d: Desk, *keys: str) -> None:
         d.app.post_message(events.Key(key, key if len(key) == 1 else None))
 
 
-async def wait_for(opened: Awaitable[object]) -> None:
-    await opened
-
-
 def typed_in(d: Desk) -> str:
     """What the one input of the screen in front that holds text holds."""
     return "".join(one.value for one in d.app.screen.query(Input))
@@ -68,14 +64,13 @@ async def test_a_closed_palette_takes_no_screen_with_it(desk: Open) -> None:
 async def test_a_palette_that_is_left_while_it_opens_searches_nothing(desk: Open) -> None:
     async with desk() as d:
         for turns in range(12):
-            opening = asyncio.ensure_future(wait_for(d.app.push_screen(Palette())))
+            d.app.push_screen(Palette())
             for _ in range(turns):
                 await asyncio.sleep(0)
             palette = d.app.screen
             assert isinstance(palette, Palette)
             palette.dismiss()
             await d.until(lambda screen=palette: not screen.is_attached)  # type: ignore[misc]
-            opening.cancel()
         await d.settled()
         assert isinstance(d.app.screen, DashboardScreen)
 

@@ -53,6 +53,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
     while one is not None and id(one) not in seen:
         seen.add(id(one))
         yield one
+        # Also a suppressed context: what a refused connection comes from is in no other place.
         one = one.__cause__ or one.__context__
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
+from workers_tui.home.files import is_there
+
 NEVER_ENTERED = frozenset({".git", ".hg", ".svn", ".jj", "__pycache__"})
 NO_TEXT = frozenset(
     ".png .jpg .jpeg .gif .webp .bmp .ico .icns .tif .tiff "  # noqa: SIM905 - so long: as words
@@ -114,7 +116,7 @@ def _ignores_in(directory: Path) -> list[Ignore]:
 def _ignores_above(top: Path, root: Path) -> list[Ignore]:
     """Rules of the directories above `top`, outermost first."""
     lineage = (top, *top.parents)
-    last = next((d for d in lineage if (d / ".git").exists()), root)
+    last = next((d for d in lineage if is_there(d / ".git")), root)
     above = lineage[1 : lineage.index(last) + 1]
     return [ignore for directory in reversed(above) for ignore in _ignores_in(directory)]
 

@@ -212,8 +212,8 @@ class JobVerbs(Face):
             return
         try:
             await asyncio.to_thread(write_atomic, path, text, mode=PUBLIC_FILE)
-        except (OSError, UnicodeError) as error:
-            self.say(f"Not saved: {getattr(error, 'strerror', '') or error} ({path})")
+        except OSError as error:
+            self.say(f"Not saved: {error.strerror or error} ({path})")
         else:
             self.say(f"Saved to {path}.")
 
