@@ -314,7 +314,10 @@ async def test_only_so_many_calls_run_at_a_time(program: Program, provider: Prov
             batch = [{"task": f"one-at-a-time {n} [[sim: first_delay=30]]"} for n in range(3)]
             waiting = asyncio.create_task(client.call_tool("delegate_batch", {"jobs": batch}))
             await asyncio.to_thread(provider.wait_for_call, "one-at-a-time")
-            listed = await call(client, "delegate_list")
+            listed = ""
+            async with asyncio.timeout(30):  # the first one runs while the others are put down
+                while listed.count("\n") < 2:
+                    listed = await call(client, "delegate_list")
             assert sorted(line.split()[2] for line in listed.splitlines()) == [
                 "queued", "queued", "running",
             ]  # fmt: skip
